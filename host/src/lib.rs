@@ -1,1 +1,12 @@
+//! Wheelhouse: a game simulation host that runs game logic as sandboxed WebAssembly guests.
+//!
+//! The rooms of this crate stand one above the other; each uses only those declared before it.
 
+pub mod clock;
+pub mod sim;
+pub mod world;
+pub mod guest;
+pub mod net;
+pub mod admin;
+pub mod server;
+pub mod cli;
