@@ -1,0 +1,272 @@
+//! Where timers wait for their tick: the levels of the wheel, as lists of timer ids with one occupancy bit a slot.
+//! The wheel calls it with ticks and ids; it never sees a timer's interval, name or payload.
+//!
+//! Level 0 holds one tick a slot, and each level above it has 64 slots of one whole turn of the level below. Windows
+//! are aligned: an id lies on the lowest level whose window it shares with the current tick, so everything on a level
+//! comes before everything on the levels above. A slot of a higher level is emptied into the lower ones when time
+//! reaches its first tick, before anything can be added below it, and so keeps the order of its ids.
+//!
+//! The ids of a slot lie in chunks taken from one pool. A cancelled id leaves a hole, and a chunk of holes goes back
+//! to the pool, so no operation here looks at more than one chunk, one slot, or the bitmap.
+
+/// Ids in one chunk, so that a chunk is two cache lines.
+const CHUNK_IDS: usize = 14;
+
+/// Slots of every level but the lowest, so that one word holds its occupancy.
+const UPPER_SLOTS_BITS: u32 = 6;
+
+/// "No chunk": the end of a list.
+pub(super) const NOWHERE: u32 = u32::MAX;
+
+/// An id that was taken away. Ids begin above it.
+pub(super) const HOLE: u64 = 0;
+
+/// Where an id lies, so that it can be taken out without a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub chunk: u32,
+    pub position: u32,
+}
+
+/// The next slot that holds anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Upcoming {
+    /// The slot's first tick. On level 0 that is the tick of all its ids.
+    pub tick: u64,
+    pub slot: usize,
+    pub exact: bool,
+}
+
+/// The ids of one chunk that was detached from its slot.
+pub(super) struct Detached {
+    pub ids: [u64; CHUNK_IDS],
+    pub len: usize,
+    pub next: u32,
+}
+
+#[derive(Clone)]
+#[repr(align(64))]
+struct Chunk {
+    next: u32,
+    previous: u32,
+    slot: u32,
+    /// How many positions were ever filled, and how many of them still hold an id.
+    len: u16,
+    live: u16,
+    ids: [u64; CHUNK_IDS],
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    head: u32,
+    tail: u32,
+}
+
+impl Slot {
+    const EMPTY: Self = Self { head: NOWHERE, tail: NOWHERE };
+}
+
+/// All levels, and the tick they are at.
+pub(super) struct Levels {
+    current: u64,
+    base_bits: u32,
+    /// Where level 1 begins in `slots`; level 0 is padded to whole words of `occupied`.
+    upper_start: usize,
+    slots: Vec<Slot>,
+    occupied: Vec<u64>,
+    chunks: Vec<Chunk>,
+    free_chunk: u32,
+}
+
+impl Levels {
+    /// Levels over 2^`base_bits` slots of one tick each, reaching to the end of time.
+    pub fn new(base_bits: u32) -> Self {
+        let upper_start = (1usize << base_bits).next_multiple_of(64);
+        let upper_levels = (64 - base_bits).div_ceil(UPPER_SLOTS_BITS) as usize;
+        let slots = upper_start + (upper_levels << UPPER_SLOTS_BITS);
+        Self {
+            current: 0,
+            base_bits,
+            upper_start,
+            slots: vec![Slot::EMPTY; slots],
+            occupied: vec![0; slots / 64],
+            chunks: Vec::new(),
+            free_chunk: NOWHERE,
+        }
+    }
+
+    /// The tick reached so far.
+    pub fn current(&self) -> u64 {
+        self.current
+    }
+
+    /// Moves on to `tick`. The caller has dealt with every slot before it.
+    pub fn set_current(&mut self, tick: u64) {
+        debug_assert!(tick >= self.current);
+        self.current = tick;
+    }
+
+    /// Adds `id`, due at `tick`, which is not before the current one.
+    #[inline]
+    pub fn insert(&mut self, tick: u64, id: u64) -> Place {
+        let slot = self.slot_of(tick);
+        let tail = self.slots[slot].tail;
+        if tail != NOWHERE {
+            let chunk = &mut self.chunks[tail as usize];
+            let position = chunk.len as usize;
+            if position < CHUNK_IDS {
+                chunk.ids[position] = id;
+                chunk.len += 1;
+                chunk.live += 1;
+                return Place { chunk: tail, position: position as u32 };
+            }
+        }
+        self.insert_in_new_chunk(slot, tail, id)
+    }
+
+    fn insert_in_new_chunk(&mut self, slot: usize, tail: u32, id: u64) -> Place {
+        let mut ids = [HOLE; CHUNK_IDS];
+        ids[0] = id;
+        let chunk = Chunk { next: NOWHERE, previous: tail, slot: slot as u32, len: 1, live: 1, ids };
+        let at = match self.free_chunk {
+            NOWHERE => {
+                self.chunks.push(chunk);
+                (self.chunks.len() - 1) as u32
+            }
+            free => {
+                self.free_chunk = self.chunks[free as usize].next;
+                self.chunks[free as usize] = chunk;
+                free
+            }
+        };
+        match tail {
+            NOWHERE => {
+                self.slots[slot].head = at;
+                self.occupied[slot / 64] |= 1 << (slot % 64);
+            }
+            _ => self.chunks[tail as usize].next = at,
+        }
+        self.slots[slot].tail = at;
+        Place { chunk: at, position: 0 }
+    }
+
+    /// Takes the id at `place` out of its slot.
+    #[inline]
+    pub fn remove(&mut self, place: Place) {
+        let chunk = &mut self.chunks[place.chunk as usize];
+        chunk.ids[place.position as usize] = HOLE;
+        chunk.live -= 1;
+        if chunk.live == 0 {
+            self.unlink(place.chunk);
+        }
+    }
+
+    fn unlink(&mut self, at: u32) {
+        let Chunk { next, previous, slot, .. } = self.chunks[at as usize];
+        let slot = slot as usize;
+        match previous {
+            NOWHERE => self.slots[slot].head = next,
+            _ => self.chunks[previous as usize].next = next,
+        }
+        match next {
+            NOWHERE => self.slots[slot].tail = previous,
+            _ => self.chunks[next as usize].previous = previous,
+        }
+        if self.slots[slot].head == NOWHERE {
+            self.occupied[slot / 64] &= !(1 << (slot % 64));
+        }
+        self.release(at);
+    }
+
+    fn release(&mut self, at: u32) {
+        self.chunks[at as usize].next = self.free_chunk;
+        self.free_chunk = at;
+    }
+
+    /// Empties `slot` and returns its first chunk, to be read with [`Self::take_chunk`].
+    pub fn detach(&mut self, slot: usize) -> u32 {
+        let head = self.slots[slot].head;
+        self.slots[slot] = Slot::EMPTY;
+        self.occupied[slot / 64] &= !(1 << (slot % 64));
+        head
+    }
+
+    /// Copies a detached chunk out and gives it back to the pool.
+    pub fn take_chunk(&mut self, at: u32) -> Detached {
+        let chunk = &self.chunks[at as usize];
+        let taken = Detached { ids: chunk.ids, len: chunk.len as usize, next: chunk.next };
+        self.release(at);
+        taken
+    }
+
+    /// The slot of level 0 that holds the current tick, if it holds anything.
+    pub fn occupied_now(&self) -> Option<usize> {
+        let slot = self.slot_of(self.current);
+        (self.occupied[slot / 64] & (1 << (slot % 64)) != 0).then_some(slot)
+    }
+
+    /// The next slot after the current tick that holds anything.
+    pub fn upcoming(&self) -> Option<Upcoming> {
+        let base_mask = (1u64 << self.base_bits) - 1;
+        let first = (self.current & base_mask) as usize + 1;
+        if let Some(slot) = self.first_occupied(first, self.upper_start) {
+            let tick = (self.current & !base_mask) | slot as u64;
+            return Some(Upcoming { tick, slot, exact: true });
+        }
+        let upper_words = self.upper_start / 64;
+        let mut shift = self.base_bits;
+        for (level, &word) in self.occupied[upper_words..].iter().enumerate() {
+            let here = (self.current >> shift) & 63;
+            // Two shifts, because `here + 1` may be the whole width of the word.
+            let ahead = (word >> here) >> 1;
+            if ahead != 0 {
+                let index = here + 1 + u64::from(ahead.trailing_zeros());
+                let window = (self.current >> shift) & !63;
+                let tick = (window | index) << shift;
+                let slot = self.upper_start + (level << UPPER_SLOTS_BITS) + index as usize;
+                return Some(Upcoming { tick, slot, exact: false });
+            }
+            shift += UPPER_SLOTS_BITS;
+        }
+        None
+    }
+
+    fn first_occupied(&self, from: usize, to: usize) -> Option<usize> {
+        if from >= to {
+            return None;
+        }
+        let mut word = from / 64;
+        let mut bits = self.occupied[word] & (!0 << (from % 64));
+        loop {
+            if bits != 0 {
+                return Some(word * 64 + bits.trailing_zeros() as usize);
+            }
+            word += 1;
+            if word * 64 >= to {
+                return None;
+            }
+            bits = self.occupied[word];
+        }
+    }
+
+    #[inline]
+    fn slot_of(&self, tick: u64) -> usize {
+        debug_assert!(tick >= self.current);
+        let above_base = (tick ^ self.current) >> self.base_bits;
+        if above_base == 0 {
+            return (tick & ((1u64 << self.base_bits) - 1)) as usize;
+        }
+        let level = (63 - above_base.leading_zeros()) / UPPER_SLOTS_BITS;
+        let shift = self.base_bits + level * UPPER_SLOTS_BITS;
+        let index = (tick >> shift) & 63;
+        self.upper_start + ((level as usize) << UPPER_SLOTS_BITS) + index as usize
+    }
+
+    /// Forgets every id. Time stays where it is.
+    pub fn clear(&mut self) {
+        self.slots.fill(Slot::EMPTY);
+        self.occupied.fill(0);
+        self.chunks = Vec::new();
+        self.free_chunk = NOWHERE;
+    }
+}
