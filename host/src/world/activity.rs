@@ -191,3 +191,7 @@ impl World {
 fn record_settled(npc: bool, awake: bool) -> Settled {
     Settled { npc, awake, covering: false }
 }
+
+#[cfg(test)]
+#[path = "activity_tests.rs"]
+mod tests;

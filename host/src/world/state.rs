@@ -398,3 +398,7 @@ fn occupant_flags(entity: &Entity) -> u32 {
     let npc = if entity.thinker.is_some() { NPC } else { 0 };
     player | npc
 }
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;
