@@ -95,7 +95,10 @@ fn a_module_that_wants_preview1_gets_the_adapter() {
 
 #[test]
 fn a_core_module_without_component_type_is_refused() {
-    assert!(matches!(to_component(&CoreModule { has_component_type: false, ..PLAIN }.bytes()), Err(EncodeError::NoComponentType)));
+    assert!(matches!(
+        to_component(&CoreModule { has_component_type: false, ..PLAIN }.bytes()),
+        Err(EncodeError::NoComponentType)
+    ));
 }
 
 #[test]

@@ -142,9 +142,7 @@ fn check_guest(index: usize, guest: &GuestSettings, problems: &mut Vec<Problem>)
 /// What can be granted to a kind: the imports of its world, without those that every guest has.
 fn grants_of(kind: GuestKind) -> &'static [Grant] {
     match kind {
-        GuestKind::Game => {
-            &[Grant::Timers, Grant::Tasks, Grant::Entities, Grant::Kv, Grant::Gate, Grant::Metrics]
-        }
+        GuestKind::Game => &[Grant::Timers, Grant::Tasks, Grant::Entities, Grant::Kv, Grant::Gate, Grant::Metrics],
         GuestKind::Thinker | GuestKind::StepTask => &[Grant::Entities, Grant::Kv, Grant::Metrics],
         GuestKind::Job => &[Grant::Metrics],
     }
