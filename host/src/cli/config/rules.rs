@@ -1,0 +1,189 @@
+//! What a configuration must keep to beyond having the right keys and types: every number positive and within reason,
+//! and guests that fit together. Called for a file by the loader, and by programs that build a [`Config`] themselves.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::problem::{Invalid, KeyPath, Problem, Step};
+use super::settings::{Config, Grant, GuestKind, GuestSettings};
+
+/// The largest value of each number. They are far above what is useful, and keep a slip of the finger from asking for
+/// more memory than there is or for a time that overflows.
+pub(super) const LARGEST: &[(&str, u64)] = &[
+    ("loop.queue_capacity", 16_777_216),
+    ("loop.max_items_per_batch", 1_000_000),
+    ("loop.item_budget_ms", 10_000),
+    ("timers.tick_ms", 10_000),
+    ("timers.wheel_size", 1_048_576),
+    ("timers.max_pending", 100_000_000),
+    ("timers.max_callbacks_per_batch", 1_000_000),
+    ("timers.callback_budget_ms", 10_000),
+    ("dispatch.target_tps", 1000),
+    ("dispatch.starvation_frames", 1_000_000),
+    ("dispatch.job_slice_ms", 10_000),
+    ("dispatch.max_tasks", 100_000),
+    ("guest.soft_budget_ms", 600_000),
+    ("guest.deadline_ms", 600_000),
+    ("guest.init_deadline_ms", 600_000),
+    // Memories of 32-bit Wasm end here.
+    ("guest.max_memory_mb", 4096),
+    ("guest.max_payload_kb", 1_048_576),
+    ("guest.max_log_lines_per_s", 1_000_000),
+    ("guest.max_failures", 1_000_000),
+    ("guest.failure_window_s", 86_400),
+    ("guest.max_instances", 100_000),
+    ("world.seed", u64::MAX),
+    ("world.max_entities", 1_000_000_000),
+    ("world.max_data_kb", 1_048_576),
+    ("world.max_kv_mb", 1_048_576),
+    ("npcs.think_interval_ms", 86_400_000),
+    ("npcs.max_seen", 1024),
+    // As far as a guest may ask `entities.within`.
+    ("npcs.sight_radius", 128),
+    ("npcs.max_step", 1024),
+    ("gate.max_connections", 1_000_000),
+    // The length of a frame travels in two bytes.
+    ("gate.max_frame_bytes", 65_535),
+    ("gate.max_frames_per_second", 1_000_000),
+    ("gate.frame_burst", 1_000_000),
+    ("gate.idle_timeout_s", 31_536_000),
+    ("gate.max_backlog_kb", 1_048_576),
+    ("store.checkpoint_interval_s", 86_400),
+    ("guests.max_memory_mb", 4096),
+];
+
+/// The longest name of a guest in bytes.
+const MAX_NAME_BYTES: usize = 64;
+
+impl Config {
+    /// Checks everything that types do not: a host starts only with a configuration that passes.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        let mut problems = Vec::new();
+        check_numbers(self, &mut problems);
+        check_paths_and_addresses(self, &mut problems);
+        for (index, guest) in self.guests.iter().enumerate() {
+            check_guest(index, guest, &mut problems);
+        }
+        check_names(&self.guests, &mut problems);
+        check_company(self, &mut problems);
+        if problems.is_empty() { Ok(()) } else { Err(Invalid { problems }) }
+    }
+}
+
+/// What must hold for the number under `key`, or `None` where it does.
+pub(super) fn complaint_about_number(key: &KeyPath, number: i128) -> Option<String> {
+    let path = key.without_indices();
+    let largest = LARGEST.iter().find(|(known, _)| *known == path).map_or(u64::MAX, |(_, largest)| *largest);
+    if number <= 0 {
+        Some("it must be positive".to_owned())
+    } else if number > i128::from(largest) {
+        Some(format!("it must be at most {largest}"))
+    } else {
+        None
+    }
+}
+
+fn check_numbers(config: &Config, problems: &mut Vec<Problem>) {
+    // Walking the serialised form reaches every number there is, also those that are added later.
+    if let Ok(value) = serde_json::to_value(config) {
+        walk_numbers(&KeyPath::default(), &value, problems);
+    }
+}
+
+fn walk_numbers(key: &KeyPath, value: &Value, problems: &mut Vec<Problem>) {
+    match value {
+        Value::Number(number) => {
+            let number = number.as_u64().map(i128::from).or(number.as_i64().map(i128::from));
+            if let Some((number, complaint)) = number.and_then(|n| Some((n, complaint_about_number(key, n)?))) {
+                problems.push(Problem::with_value(key.clone(), number, complaint));
+            }
+        }
+        // A guest's own table is the guest's business.
+        Value::Object(table) if key.without_indices() != "guests.config" => {
+            table.iter().for_each(|(name, value)| walk_numbers(&key.then(Step::Key(name.clone())), value, problems));
+        }
+        Value::Array(values) => {
+            values.iter().enumerate().for_each(|(at, value)| walk_numbers(&key.then(Step::Index(at)), value, problems));
+        }
+        _ => {}
+    }
+}
+
+fn check_paths_and_addresses(config: &Config, problems: &mut Vec<Problem>) {
+    if config.data_dir.as_os_str().is_empty() {
+        problems.push(Problem::with_value(KeyPath::of("data_dir"), "\"\"", "it must name a directory"));
+    }
+    let admin = config.admin.listen;
+    if !admin.ip().is_loopback() {
+        let mend = "the control port must listen on a loopback address, like \"127.0.0.1:0\"";
+        problems.push(Problem::with_value(KeyPath::of("admin.listen"), format!("\"{admin}\""), mend));
+    }
+}
+
+fn check_guest(index: usize, guest: &GuestSettings, problems: &mut Vec<Problem>) {
+    let named = guest.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if guest.name.is_empty() || guest.name.len() > MAX_NAME_BYTES || !named {
+        let mend = format!("a name has 1 to {MAX_NAME_BYTES} letters, digits, - and _");
+        problems.push(Problem::with_value(KeyPath::of_guest(index, "name"), format!("{:?}", guest.name), mend));
+    }
+    if guest.file.as_os_str().is_empty() {
+        problems.push(Problem::with_value(KeyPath::of_guest(index, "file"), "\"\"", "it must name a Wasm file"));
+    }
+    for (at, grant) in guest.grants.iter().enumerate() {
+        if !grants_of(guest.kind).contains(grant) {
+            let key = KeyPath::of_guest(index, "grants").then(Step::Index(at));
+            let mend = format!("a {} can be granted only {}", spelled(&guest.kind), list(grants_of(guest.kind)));
+            problems.push(Problem::with_value(key, format!("\"{}\"", spelled(grant)), mend));
+        }
+    }
+}
+
+/// What can be granted to a kind: the imports of its world, without those that every guest has.
+fn grants_of(kind: GuestKind) -> &'static [Grant] {
+    match kind {
+        GuestKind::Game => &[Grant::Timers, Grant::Tasks, Grant::Entities, Grant::Kv, Grant::Gate, Grant::Metrics],
+        GuestKind::Thinker | GuestKind::StepTask => &[Grant::Entities, Grant::Kv, Grant::Metrics],
+        GuestKind::Job => &[Grant::Metrics],
+    }
+}
+
+fn check_names(guests: &[GuestSettings], problems: &mut Vec<Problem>) {
+    let mut first_with_name = HashMap::new();
+    for (index, guest) in guests.iter().enumerate() {
+        let first = *first_with_name.entry(guest.name.as_str()).or_insert(index);
+        if first != index {
+            let mend = format!("guests[{first}] has that name already, and each needs its own");
+            problems.push(Problem::with_value(KeyPath::of_guest(index, "name"), format!("{:?}", guest.name), mend));
+        }
+    }
+}
+
+fn check_company(config: &Config, problems: &mut Vec<Problem>) {
+    let has_game = config.enabled_guests().any(|guest| guest.kind == GuestKind::Game);
+    for (index, guest) in config.guests.iter().enumerate() {
+        if guest.enabled && guest.kind != GuestKind::Game && !has_game {
+            let mend = "no guest of kind \"game\" is enabled that would give it work";
+            let kind = format!("\"{}\"", spelled(&guest.kind));
+            problems.push(Problem::with_value(KeyPath::of_guest(index, "kind"), kind, mend));
+        }
+    }
+    if let Some(name) = &config.gate.guest
+        && config.gate_guest().is_none()
+    {
+        let mend = "no enabled guest of kind \"game\" has that name";
+        problems.push(Problem::with_value(KeyPath::of("gate.guest"), format!("{name:?}"), mend));
+    }
+}
+
+/// A kind or a grant as the file spells it.
+fn spelled(word: &impl serde::Serialize) -> String {
+    match serde_json::to_value(word) {
+        Ok(Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
+
+fn list(grants: &[Grant]) -> String {
+    grants.iter().map(spelled).collect::<Vec<_>>().join(", ")
+}
