@@ -46,8 +46,7 @@ async fn a_flood_of_frames_cuts_its_sender_off_after_the_burst() {
     let mut good = good_client(gate.local_address()).await;
     let (mut sender, _receiver) = Client::connect(gate.local_address()).await.unwrap().into_split();
     // The flood runs into the cut at some point of its own, as a failed write.
-    let flood = within(async { while sender.send(b"flood").await.is_ok() {} });
-    flood.await;
+    within(async { while sender.send(b"flood").await.is_ok() {} }).await;
     cut_off_alone(&connections, CloseReason::FrameRate, &mut good).await;
     let passed = sink.packets_of(2);
     assert!((20..=22).contains(&passed), "{passed} frames passed a burst of 20");
@@ -149,8 +148,9 @@ async fn a_stream_that_ends_within_a_frame_counts_as_lost() {
     let (mut sender, receiver) = Client::connect(gate.local_address()).await.unwrap().into_split();
     sender.send_raw(&[0, 5, b'h']).await.unwrap();
     drop((sender, receiver));
-    until(|| connections.snapshot().open == 0).await;
+    until(|| sink.ended(1).is_some()).await;
     assert_eq!(sink.ended(1), Some(CloseReason::ConnectionLost));
+    until(|| connections.snapshot().open == 0).await;
     within(gate.stop()).await;
 }
 
