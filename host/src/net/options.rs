@@ -1,0 +1,134 @@
+//! The table `[gate]` of the configuration: where clients are listened for, and the limits each of them lives under.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::frame::MAX_PAYLOAD_BYTES;
+
+/// The options of the gate, with their defaults.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GateOptions {
+    /// `host:port` to listen on; port 0 lets the system choose.
+    pub listen: String,
+    /// Connections open at once; more are refused.
+    pub max_connections: usize,
+    /// The longest payload a client may send, at most 65535. What the host sends is limited by the framing alone.
+    pub max_frame_bytes: usize,
+    /// How many frames a client may send per second in the long run.
+    pub max_frames_per_second: u32,
+    /// How many frames beyond that rate it may send at once after a quieter time.
+    pub frame_burst: u32,
+    /// A client that completes no frame for this long is disconnected.
+    pub idle_timeout_s: u64,
+    /// KiB that may wait to be written to one client. A single frame is taken however long, if nothing else waits.
+    pub max_backlog_kb: usize,
+    /// How long a connection that the host closes may take to receive what was sent to it before.
+    pub drain_timeout_ms: u64,
+}
+
+impl Default for GateOptions {
+    fn default() -> Self {
+        Self {
+            listen: "127.0.0.1:7171".to_owned(),
+            max_connections: 4096,
+            max_frame_bytes: 16 * 1024,
+            max_frames_per_second: 200,
+            frame_burst: 400,
+            idle_timeout_s: 60,
+            max_backlog_kb: 256,
+            drain_timeout_ms: 2000,
+        }
+    }
+}
+
+/// An option that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{key} = {value}: {rule}")]
+pub struct GateOptionError {
+    /// The full key, such as `gate.max_frame_bytes`.
+    pub key: &'static str,
+    /// Its value as given.
+    pub value: String,
+    /// What it must be instead.
+    pub rule: &'static str,
+}
+
+impl GateOptions {
+    /// Refuses the first value that cannot work, naming its key.
+    pub fn validate(&self) -> Result<(), GateOptionError> {
+        let positive = [
+            ("gate.max_connections", self.max_connections as u64),
+            ("gate.max_frames_per_second", self.max_frames_per_second.into()),
+            ("gate.frame_burst", self.frame_burst.into()),
+            ("gate.idle_timeout_s", self.idle_timeout_s),
+            ("gate.max_backlog_kb", self.max_backlog_kb as u64),
+            ("gate.drain_timeout_ms", self.drain_timeout_ms),
+        ];
+        for (key, value) in positive {
+            if value == 0 {
+                return Err(GateOptionError { key, value: value.to_string(), rule: "must be at least 1" });
+            }
+        }
+        if !(1..=MAX_PAYLOAD_BYTES).contains(&self.max_frame_bytes) {
+            return Err(GateOptionError {
+                key: "gate.max_frame_bytes",
+                value: self.max_frame_bytes.to_string(),
+                rule: "must be between 1 and 65535, the longest frame that the framing can carry",
+            });
+        }
+        let port = self.listen.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+        if !matches!(port, Some(Ok(_))) {
+            return Err(GateOptionError {
+                key: "gate.listen",
+                value: format!("{:?}", self.listen),
+                rule: "must be host:port, such as \"127.0.0.1:7171\"",
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn idle_timeout(&self) -> Duration {
+        Duration::from_secs(self.idle_timeout_s)
+    }
+
+    pub(super) fn drain_timeout(&self) -> Duration {
+        Duration::from_millis(self.drain_timeout_ms)
+    }
+
+    pub(super) fn max_backlog_bytes(&self) -> usize {
+        self.max_backlog_kb.saturating_mul(1024)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_valid_and_an_empty_table_means_them() {
+        GateOptions::default().validate().unwrap();
+        assert_eq!(toml::from_str::<GateOptions>("").unwrap(), GateOptions::default());
+    }
+
+    #[test]
+    fn a_value_that_cannot_work_is_refused_by_key_and_value() {
+        let refused = |text: &str| toml::from_str::<GateOptions>(text).unwrap().validate().unwrap_err().to_string();
+        for key in [
+            "max_connections",
+            "max_frames_per_second",
+            "frame_burst",
+            "idle_timeout_s",
+            "max_backlog_kb",
+            "drain_timeout_ms",
+        ] {
+            assert_eq!(refused(&format!("{key} = 0")), format!("gate.{key} = 0: must be at least 1"));
+        }
+        assert!(refused("max_frame_bytes = 0").starts_with("gate.max_frame_bytes = 0: must be between"));
+        assert!(refused("max_frame_bytes = 65536").starts_with("gate.max_frame_bytes = 65536: must be between"));
+        assert!(refused("listen = 'nowhere'").starts_with("gate.listen = \"nowhere\": must be host:port"));
+        assert!(refused("listen = '127.0.0.1:99999'").starts_with("gate.listen = \"127.0.0.1:99999\": must be"));
+    }
+}
