@@ -1,1 +1,113 @@
+//! Write Wheelhouse guests in Rust: a struct, a trait and one macro.
+//!
+//! **Guest memory is a cache.** A guest that fails is replaced by a new instance, which begins with what was last
+//! saved, perhaps a minute ago, or with nothing. What must not be lost belongs in [`entities`] and [`kv`]: the host
+//! keeps them safe, and undoes what a handler did to them when it fails. What a struct's own fields hold must be
+//! something that the guest can do without or make again.
+//!
+//! # A guest
+//!
+//! A guest is a library crate that depends on this crate and on serde:
+//!
+//! ```toml
+//! [lib]
+//! crate-type = ["cdylib"]
+//!
+//! [dependencies]
+//! serde = { version = "1", features = ["derive"] }
+//! wheelhouse-guest = "0.1"
+//! ```
+//!
+//! and is built with `cargo build --release --target wasm32-unknown-unknown`, or with `wheelhouse guest build`. Its
+//! kind follows from the macro:
+//!
+//! | kind | a guest of this kind | write | macro |
+//! | --- | --- | --- | --- |
+//! | `game` | holds the rules and changes the world | [`Game`] | [`game!`] |
+//! | `thinker` | decides for NPCs, one at a time | [`Thinker`] | [`thinker!`] |
+//! | `thinker` | decides for NPCs, a batch at a time | [`BatchThinker`] | [`batch_thinker!`] |
+//! | `step-task` | does long work in steps | [`StepTask`] | [`step_task!`] |
+//! | `job` | does long work written straight through | a function | [`job!`] |
+//!
+//! Each of these pages has an example. What a guest may call is in the modules: [`log`], [`clock`] and [`random`] are
+//! open to all, the others are granted by the host's configuration. A thinker and a step task read [`entities`] and
+//! [`kv`] but cannot change them; a job sees neither.
+//!
+//! # Saving and restoring
+//!
+//! A guest's struct is `Serialize + Deserialize`, and is carried to the next instance without further ado: through
+//! postcard, behind a version number. When a field is added or changed, raise `STATE_VERSION` and let `migrate` read
+//! the older form.
+//!
+//! # Panics
+//!
+//! A panic's message and place are written to the host's log at the level `error`, then the guest traps.
+//!
+//! # Tests
+//!
+//! What does not call the host can be tested as usual with `cargo test`; calls to the host panic there.
 
+#![warn(missing_docs)]
+
+/// `return Err(Refusal)`, before the modules that use it.
+#[macro_use]
+mod refusal;
+
+pub mod bindings;
+pub mod clock;
+mod config;
+mod duration;
+pub mod entities;
+pub mod events;
+pub mod game;
+pub mod gate;
+#[doc(hidden)]
+pub mod instance;
+#[doc(hidden)]
+pub mod job;
+pub mod kv;
+pub mod log;
+mod panic;
+pub mod random;
+pub mod step_task;
+pub mod thinker;
+pub mod timers;
+
+/// Numbers of the guest's own, which `wheelhouse status` shows under its name.
+pub mod metrics {
+    pub use crate::bindings::metrics::{count, gauge};
+}
+
+/// Services: sending messages to actors outside the loop.
+pub mod services {
+    pub use crate::bindings::services::{ServiceError, kill, launch, query, register, request, send, unregister};
+}
+
+/// Starting and cancelling step tasks and jobs. The outcome comes to [`Game::on_task`].
+pub mod tasks {
+    pub use crate::bindings::tasks::{TaskError, TaskFailure, cancel, start};
+}
+
+pub use postcard;
+pub use serde;
+
+pub use bindings::events::DueEvent;
+pub use bindings::stepping::StepResult;
+pub use bindings::tasks::TaskFailure;
+pub use bindings::thinking::{Action, Intent, Npc, Sighting, Traits};
+pub use bindings::types::{ConnectionId, EntityId, Handle, Occasion, Position, Session, TaskId, TimerId};
+pub use game::{FiredTimer, Game};
+pub use refusal::Refusal;
+pub use step_task::StepTask;
+pub use thinker::{Batch, BatchThinker, Context, Thinker};
+
+/// Everything that a guest usually needs: `use wheelhouse_guest::prelude::*`.
+pub mod prelude {
+    pub use crate::{
+        Action, Batch, BatchThinker, ConnectionId, Context, DueEvent, EntityId, FiredTimer, Game, Handle, Intent, Npc,
+        Occasion, Position, Refusal, Session, Sighting, StepResult, StepTask, TaskFailure, TaskId, Thinker, TimerId,
+        Traits,
+    };
+    pub use crate::{clock, entities, events, gate, kv, metrics, random, services, tasks, timers};
+    pub use crate::{debug, error, info, refuse, trace, warn};
+}

@@ -1,0 +1,17 @@
+//! The clients: sending packets and closing connections. Only a `game` may.
+//!
+//! Packets leave when the handler returns, in order, or not at all when it fails.
+
+pub use crate::bindings::gate::{GateError, close};
+
+use crate::ConnectionId;
+
+/// Sends a packet to one client. A text is sent as its UTF-8 bytes.
+pub fn send(to: ConnectionId, packet: impl AsRef<[u8]>) -> Result<(), GateError> {
+    crate::bindings::gate::send(to, packet.as_ref())
+}
+
+/// Sends the same packet to several clients, and says how many of them are connected.
+pub fn send_all(to: &[ConnectionId], packet: impl AsRef<[u8]>) -> Result<u32, GateError> {
+    crate::bindings::gate::send_all(to, packet.as_ref())
+}
