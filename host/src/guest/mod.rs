@@ -1,1 +1,48 @@
+//! Guests: how their files become code, how an instance is called and stopped, what it may import, and what becomes of
+//! one that fails. The server lends it the [`Stage`]; this room owns no game state.
+//!
+//! The way of a guest through the files: [`load`] inspects ([`component`]) and links (`imports`) its file; a game or a
+//! thinker lives as a [`Resident`], a step task as a [`StepTaskRun`], a job as a [`JobRun`]; each call goes through an
+//! `Instance`, which lends the stage, sets the deadline and measures; a failure ([`CallError`]) is judged by a
+//! [`Supervisor`].
+
+pub mod component;
+pub mod contract;
+pub mod counters;
 pub mod encode;
+pub mod engine;
+mod epoch;
+pub mod failure;
+mod imports;
+pub mod instance;
+pub mod job;
+pub mod kinds;
+pub mod load;
+mod log_lines;
+pub mod resident;
+pub mod settings;
+pub mod stage;
+pub mod state;
+pub mod step_task;
+pub mod supervisor;
+pub mod timer_book;
+
+pub use component::LoadError;
+pub use counters::{GuestCounters, GuestSnapshot, GuestState};
+pub use engine::{EngineError, LoopEngine};
+pub use failure::CallError;
+pub use instance::StageSlot;
+pub use job::{JobRun, Slice};
+pub use load::{GuestCode, load};
+pub use log_lines::LogLines;
+pub use resident::Resident;
+pub use settings::{Grant, GuestKind, GuestLimits, GuestSettings};
+pub use stage::{Effect, GuestId, NewTask, Stage, StageLimits};
+pub use state::{Identity, InstanceState};
+pub use step_task::StepTaskRun;
+pub use supervisor::{Supervisor, Verdict};
+pub use timer_book::{GuestTimer, TimerBook};
+
+/// What the thinkers of all instances speak: the records of the contract.
+pub use contract::game::GamePre;
+pub use contract::thinker::ThinkerPre;

@@ -1,0 +1,104 @@
+//! The engine for loop guests: how they are compiled, where their memory lies, and that they can be stopped. One per
+//! host. It runs nothing by itself.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use wasmtime::{Cache, CacheConfig, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+use super::epoch::{EpochTicker, Ticking};
+use super::settings::GuestLimits;
+use crate::clock::SharedClock;
+
+/// Core instances, memories and tables of one component: the guest's module, adapters and what glues them.
+const PARTS_PER_COMPONENT: u32 = 8;
+
+/// Wasm stack of a call. A guest that recurses deeper traps.
+const MAX_WASM_STACK_BYTES: usize = 512 * 1024;
+
+/// Why there is no engine.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error(
+        "the address space for {instances} guest instances cannot be reserved: {message}; lower guest.max_instances, \
+         or raise the kernel's vm.max_map_count with sysctl"
+    )]
+    Memory { instances: u32, message: String },
+    #[error("the code cache cannot be used: {message}; mend the data directory or set guest.code_cache = false")]
+    Cache { message: String },
+    #[error("the thread that watches deadlines cannot be started: {0}")]
+    Ticker(std::io::Error),
+}
+
+/// A wasmtime engine with concurrency support off, which halves what a call costs, and its epoch thread.
+#[derive(Clone)]
+pub struct LoopEngine {
+    engine: Engine,
+    ticker: Arc<EpochTicker>,
+    limits: Arc<GuestLimits>,
+    clock: SharedClock,
+}
+
+impl LoopEngine {
+    /// An engine for guests with these limits. Compiled code is kept in `cache_folder`, if there is one.
+    pub fn new(limits: &GuestLimits, cache_folder: Option<&Path>, clock: SharedClock) -> Result<Self, EngineError> {
+        let mut config = Config::new();
+        config
+            .concurrency_support(false)
+            .epoch_interruption(true)
+            .max_wasm_stack(MAX_WASM_STACK_BYTES)
+            .async_stack_size(4 * MAX_WASM_STACK_BYTES)
+            .allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(limits)));
+        if let Some(folder) = cache_folder {
+            let mut cache = CacheConfig::new();
+            cache.with_directory(folder);
+            let cache = Cache::new(cache).map_err(|error| EngineError::Cache { message: format!("{error:#}") })?;
+            config.cache(Some(cache));
+        }
+        let engine = Engine::new(&config).map_err(|error| EngineError::Memory {
+            instances: limits.max_instances,
+            message: format!("{error:#}"),
+        })?;
+        let ticker = EpochTicker::start(engine.clone()).map_err(EngineError::Ticker)?;
+        Ok(Self { engine, ticker: Arc::new(ticker), limits: Arc::new(limits.clone()), clock })
+    }
+
+    /// The wasmtime engine.
+    pub fn wasmtime(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The limits that its guests have.
+    pub fn limits(&self) -> &Arc<GuestLimits> {
+        &self.limits
+    }
+
+    /// The host's clock.
+    pub fn clock(&self) -> &SharedClock {
+        &self.clock
+    }
+
+    /// To be held during a call, so that its deadline passes.
+    pub(super) fn tick(&self) -> Ticking<'_> {
+        self.ticker.tick()
+    }
+}
+
+fn pooling(limits: &GuestLimits) -> PoolingAllocationConfig {
+    let instances = limits.max_instances;
+    let parts = instances.saturating_mul(PARTS_PER_COMPONENT);
+    let mut pooling = PoolingAllocationConfig::new();
+    pooling
+        .total_component_instances(instances)
+        .total_core_instances(parts)
+        .max_core_instances_per_component(4 * PARTS_PER_COMPONENT)
+        .total_memories(instances.saturating_mul(2))
+        .max_memories_per_component(2)
+        .total_tables(parts)
+        .max_tables_per_component(PARTS_PER_COMPONENT)
+        // Interpreters bring large tables of functions.
+        .table_elements(100_000)
+        .total_stacks(instances)
+        .max_memory_size(limits.max_memory_bytes());
+    pooling
+}

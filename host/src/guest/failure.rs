@@ -1,0 +1,67 @@
+//! How a call of a guest can end other than well, told so that the log line and whoever waits for an answer say the
+//! same.
+
+use std::time::Duration;
+
+use wasmtime::{Trap, WasmBacktrace};
+
+/// A call that did not return ok.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The guest answered with an error of its own. Its instance stays.
+    #[error("refused: {0}")]
+    Refused(String),
+    /// The guest ran longer than it may.
+    #[error("stopped after its deadline of {limit_ms} ms")]
+    Deadline {
+        limit_ms: u64,
+        /// Where it was, one frame a line.
+        backtrace: String,
+    },
+    /// The guest trapped, or broke a limit.
+    #[error("{message}")]
+    Trapped {
+        message: String,
+        /// Where it was, one frame a line.
+        backtrace: String,
+    },
+    /// The guest is not running: it failed too often, or its code was refused.
+    #[error("the guest is not running")]
+    NotRunning,
+}
+
+impl CallError {
+    /// What wasmtime says, for a call that had `limit` to finish.
+    pub(super) fn from_wasmtime(error: wasmtime::Error, limit: Duration) -> Self {
+        let backtrace = error.downcast_ref::<WasmBacktrace>().map(ToString::to_string).unwrap_or_default();
+        match error.downcast_ref::<Trap>() {
+            Some(Trap::Interrupt) => CallError::Deadline { limit_ms: limit.as_millis() as u64, backtrace },
+            Some(trap) => CallError::Trapped { message: trap.to_string(), backtrace },
+            None => CallError::Trapped { message: causes(&error), backtrace },
+        }
+    }
+
+    /// Whether the guest itself decided so.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, CallError::Refused(_))
+    }
+
+    /// Where the guest was, one frame a line; empty when that is not known.
+    pub fn backtrace(&self) -> &str {
+        match self {
+            CallError::Deadline { backtrace, .. } | CallError::Trapped { backtrace, .. } => backtrace,
+            CallError::Refused(_) | CallError::NotRunning => "",
+        }
+    }
+}
+
+/// The chain of causes on one line, without the backtrace that wasmtime puts in front.
+fn causes(error: &wasmtime::Error) -> String {
+    let chain: Vec<String> = error
+        .chain()
+        .map(ToString::to_string)
+        .filter(|cause| !cause.starts_with("error while executing"))
+        .map(|cause| cause.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    chain.join(": ")
+}

@@ -1,0 +1,44 @@
+//! What guests may import, a file for each interface of the contract. All are implemented on the state of an instance;
+//! what they change goes through the stage that the call was lent. They never wait and never touch a socket or a disk.
+
+mod clock;
+mod entities;
+mod gate;
+mod kv;
+mod log;
+mod metrics;
+mod random;
+mod tasks;
+mod timers;
+pub(super) mod wasi;
+
+use wasmtime::component::{HasSelf, Linker};
+
+use super::contract::sim;
+use super::settings::Grant;
+use super::state::InstanceState;
+
+type OfInstance = HasSelf<InstanceState>;
+
+impl sim::types::Host for InstanceState {}
+impl sim::thinking::Host for InstanceState {}
+impl sim::stepping::Host for InstanceState {}
+
+/// Links what every guest may import.
+pub(super) fn add_free(linker: &mut Linker<InstanceState>) -> wasmtime::Result<()> {
+    sim::log::add_to_linker::<_, OfInstance>(linker, |state| state)?;
+    sim::clock::add_to_linker::<_, OfInstance>(linker, |state| state)?;
+    sim::random::add_to_linker::<_, OfInstance>(linker, |state| state)
+}
+
+/// Links the interface of one grant.
+pub(super) fn add_granted(linker: &mut Linker<InstanceState>, grant: Grant) -> wasmtime::Result<()> {
+    match grant {
+        Grant::Timers => sim::timers::add_to_linker::<_, OfInstance>(linker, |state| state),
+        Grant::Tasks => sim::tasks::add_to_linker::<_, OfInstance>(linker, |state| state),
+        Grant::Entities => sim::entities::add_to_linker::<_, OfInstance>(linker, |state| state),
+        Grant::Kv => sim::kv::add_to_linker::<_, OfInstance>(linker, |state| state),
+        Grant::Gate => sim::gate::add_to_linker::<_, OfInstance>(linker, |state| state),
+        Grant::Metrics => sim::metrics::add_to_linker::<_, OfInstance>(linker, |state| state),
+    }
+}

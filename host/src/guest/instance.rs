@@ -1,0 +1,89 @@
+//! One running copy of a guest, and how it is called: with the stage lent to it, with a deadline, and measured. It does
+//! not decide what becomes of a guest that fails.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use wasmtime::Store;
+
+use super::engine::LoopEngine;
+use super::epoch::epochs_in;
+use super::failure::CallError;
+use super::kinds::Code;
+use super::stage::Stage;
+use super::state::{Identity, InstanceState};
+
+/// Where the server keeps the stage; empty only while a call has it.
+pub type StageSlot = Option<Box<Stage>>;
+
+/// What a guest may spend in one import's arguments beyond one payload, before the call ends: lists of several
+/// payloads, and a little too much, which is answered with an error instead.
+const HOSTCALL_PAYLOADS: usize = 4;
+
+/// A store with an instance in it.
+pub struct Instance<B> {
+    engine: LoopEngine,
+    store: Store<InstanceState>,
+    bindings: B,
+}
+
+/// A store for a new instance of a guest.
+pub(super) fn new_store(engine: &LoopEngine, identity: &Arc<Identity>, number: u64) -> Store<InstanceState> {
+    let mut store = Store::new(engine.wasmtime(), InstanceState::new(Arc::clone(identity), number));
+    store.limiter(InstanceState::limiter);
+    store.set_hostcall_fuel(identity.limits.max_payload_bytes().saturating_mul(HOSTCALL_PAYLOADS));
+    store
+}
+
+impl<B> Instance<B> {
+    /// Instantiates a guest. Code that runs on instantiation has `limit` to finish and sees no stage.
+    pub fn new<C: Code<Bindings = B>>(
+        engine: &LoopEngine,
+        code: &C,
+        identity: &Arc<Identity>,
+        number: u64,
+        limit: Duration,
+    ) -> Result<Self, CallError> {
+        let mut store = new_store(engine, identity, number);
+        store.set_epoch_deadline(epochs_in(limit));
+        let ticking = engine.tick();
+        let bindings = code.instantiate(&mut store);
+        drop(ticking);
+        match bindings {
+            Ok(bindings) => Ok(Self { engine: engine.clone(), store, bindings }),
+            Err(error) => Err(CallError::from_wasmtime(error, limit)),
+        }
+    }
+
+    /// Calls the guest: `call` is the generated method. The stage is lent to it and back in `slot` afterwards. When it
+    /// fails otherwise than by a refusal the instance cannot be entered again.
+    pub fn call<R>(
+        &mut self,
+        slot: &mut StageSlot,
+        what: &'static str,
+        limit: Duration,
+        call: impl FnOnce(&B, &mut Store<InstanceState>) -> wasmtime::Result<R>,
+    ) -> Result<R, CallError> {
+        self.store.set_epoch_deadline(epochs_in(limit));
+        self.store.data_mut().stage = slot.take();
+        let ticking = self.engine.tick();
+        let began = self.engine.clock().now();
+        let result = call(&self.bindings, &mut self.store);
+        let took = self.engine.clock().now() - began;
+        drop(ticking);
+        *slot = self.store.data_mut().stage.take();
+        self.measure(what, took);
+        result.map_err(|error| CallError::from_wasmtime(error, limit))
+    }
+
+    fn measure(&self, what: &'static str, took: Duration) {
+        let identity = &self.store.data().identity;
+        identity.counters.calls.fetch_add(1, Ordering::Relaxed);
+        if took > identity.limits.soft_budget() {
+            identity.counters.slow.fetch_add(1, Ordering::Relaxed);
+            let (guest, took_ms) = (&*identity.name, took.as_millis() as u64);
+            tracing::warn!(guest, call = what, took_ms, "a call was longer than guest.soft_budget_ms");
+        }
+    }
+}

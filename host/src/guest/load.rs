@@ -1,0 +1,56 @@
+//! From a guest's file to code that can be instantiated: inspected, admitted, its imports linked and its exports found.
+//! Slow, since it compiles: never called on the loop thread.
+
+use std::sync::Arc;
+
+use wasmtime::component::{InstancePre, Linker};
+
+use super::component::{LoadError, Needs, inspect, one_line};
+use super::contract::{game::GamePre, job::JobPre, step_task::StepTaskPre, thinker::ThinkerPre};
+use super::engine::LoopEngine;
+use super::imports;
+use super::kinds::{Code, JobCode};
+use super::settings::{GuestKind, GuestSettings};
+use super::state::InstanceState;
+
+/// The code of a guest of any kind.
+pub enum GuestCode {
+    Game(GamePre<InstanceState>),
+    Thinker(ThinkerPre<InstanceState>),
+    StepTask(Arc<StepTaskPre<InstanceState>>),
+    Job(Arc<JobCode>),
+}
+
+/// Loads the file of a guest, as it is configured.
+pub fn load(engine: &LoopEngine, settings: &GuestSettings, bytes: &[u8]) -> Result<GuestCode, LoadError> {
+    let inspected = inspect(engine.wasmtime(), bytes)?;
+    let needs = inspected.admit(settings.kind, &settings.grants)?;
+    let linker = link(engine, &needs).map_err(unfit)?;
+    let pre = linker.instantiate_pre(&inspected.component).map_err(unfit)?;
+    exports(settings.kind, pre).map_err(unfit)
+}
+
+fn link(engine: &LoopEngine, needs: &Needs) -> wasmtime::Result<Linker<InstanceState>> {
+    let mut linker = Linker::new(engine.wasmtime());
+    imports::add_free(&mut linker)?;
+    for grant in &needs.grants {
+        imports::add_granted(&mut linker, *grant)?;
+    }
+    if needs.wasi {
+        imports::wasi::add(&mut linker)?;
+    }
+    Ok(linker)
+}
+
+fn exports(kind: GuestKind, pre: InstancePre<InstanceState>) -> wasmtime::Result<GuestCode> {
+    Ok(match kind {
+        GuestKind::Game => GuestCode::Game(Code::new(pre)?),
+        GuestKind::Thinker => GuestCode::Thinker(Code::new(pre)?),
+        GuestKind::StepTask => GuestCode::StepTask(Arc::new(Code::new(pre)?)),
+        GuestKind::Job => GuestCode::Job(Arc::new(JobPre::new(pre)?)),
+    })
+}
+
+fn unfit(error: wasmtime::Error) -> LoadError {
+    LoadError::Unfit(one_line(&format!("{error:#}")))
+}

@@ -1,0 +1,87 @@
+//! The log lines of one guest: each with the guest's name in front, cut to a length, and only so many a second. Used by
+//! the `log` import and by what a guest writes to standard output.
+
+use std::sync::Mutex;
+
+use tracing::Level;
+
+use crate::clock::SharedClock;
+
+/// A longer message is cut.
+pub const MAX_LINE_BYTES: usize = 4096;
+
+/// Writes a guest's lines.
+pub struct LogLines {
+    guest: String,
+    clock: SharedClock,
+    max_per_second: u32,
+    window: Mutex<Window>,
+}
+
+#[derive(Debug, Default)]
+struct Window {
+    second: u64,
+    written: u32,
+    dropped: u64,
+}
+
+impl LogLines {
+    /// For the guest with that name.
+    pub fn new(guest: &str, max_per_second: u32, clock: SharedClock) -> Self {
+        Self { guest: guest.into(), clock, max_per_second, window: Mutex::default() }
+    }
+
+    /// Writes a line, unless there were too many in this second.
+    pub fn write(&self, level: Level, message: &str) {
+        let dropped_before = match self.admit() {
+            Admitted::No => return,
+            Admitted::Yes { dropped_before } => dropped_before,
+        };
+        if dropped_before > 0 {
+            tracing::warn!(guest = self.guest, "{dropped_before} log lines were dropped; guest.max_log_lines_per_s is \
+                {}", self.max_per_second);
+        }
+        let message = cut(message);
+        let guest = &self.guest;
+        match level {
+            Level::ERROR => tracing::error!(target: "guest", guest, "{message}"),
+            Level::WARN => tracing::warn!(target: "guest", guest, "{message}"),
+            Level::INFO => tracing::info!(target: "guest", guest, "{message}"),
+            Level::DEBUG => tracing::debug!(target: "guest", guest, "{message}"),
+            Level::TRACE => tracing::trace!(target: "guest", guest, "{message}"),
+        }
+    }
+
+    fn admit(&self) -> Admitted {
+        let second = self.clock.now().as_secs();
+        let mut window = self.window.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut dropped_before = 0;
+        if window.second != second {
+            dropped_before = window.dropped;
+            *window = Window { second, ..Window::default() };
+        }
+        if window.written >= self.max_per_second {
+            window.dropped += 1;
+            if window.dropped == 1 {
+                tracing::warn!(guest = self.guest, "too many log lines; the rest of this second's are dropped");
+            }
+            return Admitted::No;
+        }
+        window.written += 1;
+        Admitted::Yes { dropped_before }
+    }
+}
+
+enum Admitted {
+    No,
+    Yes { dropped_before: u64 },
+}
+
+/// The message up to the limit, whole characters, without line breaks that could pass for lines of the host's own.
+fn cut(message: &str) -> String {
+    let mut end = message.len().min(MAX_LINE_BYTES);
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    message[..end].trim_end().replace('\n', "\n  ")
+}

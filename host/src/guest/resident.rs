@@ -1,0 +1,196 @@
+//! A guest that lives as long as the host: the `game` and the thinkers. It has one instance; a call that fails is
+//! logged and counted, the instance is replaced and given the state that was saved last, and a guest that fails too
+//! often is disabled. For a guest that changes the world each call is a transaction.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use wasmtime::Store;
+
+use super::contract::sim::types::Occasion;
+use super::counters::GuestState;
+use super::engine::LoopEngine;
+use super::failure::CallError;
+use super::instance::{Instance, StageSlot};
+use super::kinds::{Code, ResidentCode};
+use super::state::{Identity, InstanceState};
+use super::supervisor::{Supervisor, Verdict};
+
+/// A guest with one instance.
+pub struct Resident<C: ResidentCode> {
+    engine: LoopEngine,
+    identity: Arc<Identity>,
+    code: C,
+    /// The guest's own table of the configuration.
+    config: String,
+    instance: Option<Instance<C::Bindings>>,
+    /// Instances made so far.
+    instances: u64,
+    /// What `save` answered last.
+    saved: Option<Vec<u8>>,
+    supervisor: Supervisor,
+}
+
+impl<C: ResidentCode> Resident<C> {
+    /// A guest that has yet to be started.
+    pub fn new(engine: LoopEngine, identity: Arc<Identity>, code: C, config: String) -> Self {
+        let limits = Arc::clone(&identity.limits);
+        Self {
+            engine,
+            identity,
+            code,
+            config,
+            instance: None,
+            instances: 0,
+            saved: None,
+            supervisor: Supervisor::new(limits.max_failures, limits.failure_window()),
+        }
+    }
+
+    /// Who it is.
+    pub fn identity(&self) -> &Arc<Identity> {
+        &self.identity
+    }
+
+    /// Whether it has an instance that can be called.
+    pub fn is_running(&self) -> bool {
+        self.instance.is_some()
+    }
+
+    /// Starts the first instance. If that fails it is tried again as after any failure, until the guest is disabled.
+    pub fn start(&mut self, slot: &mut StageSlot, occasion: Occasion, saved: Option<Vec<u8>>) {
+        self.saved = saved;
+        if let Err(error) = self.start_instance(slot, occasion) {
+            self.failed(slot, "init", &error, occasion);
+        }
+    }
+
+    /// Calls the guest within the deadline of a handler; see [`Instance::call`]. A failure has been dealt with when
+    /// this returns: it is the caller's only to tell whoever waits.
+    pub fn call<R>(
+        &mut self,
+        slot: &mut StageSlot,
+        what: &'static str,
+        call: impl FnOnce(&C::Bindings, &mut Store<InstanceState>) -> wasmtime::Result<Result<R, String>>,
+    ) -> Result<R, CallError> {
+        let result = match &mut self.instance {
+            None => return Err(CallError::NotRunning),
+            Some(instance) => transaction::<C, R>(instance, slot, what, self.identity.limits.deadline(), call),
+        };
+        if let Err(error) = &result {
+            self.note(slot, what, error);
+        }
+        result
+    }
+
+    fn note(&mut self, slot: &mut StageSlot, what: &'static str, error: &CallError) {
+        if let CallError::Refused(reason) = error {
+            self.identity.counters.refused.fetch_add(1, Ordering::Relaxed);
+            tracing::debug!(guest = &*self.identity.name, call = what, reason, "a handler refused");
+            return;
+        }
+        self.failed(slot, what, error, Occasion::Replaced);
+    }
+
+    /// Deals with a failure, and with those of the instances that are started because of it.
+    fn failed(&mut self, slot: &mut StageSlot, what: &'static str, error: &CallError, occasion: Occasion) {
+        log_failure(&self.identity, what, error);
+        loop {
+            self.instance = None;
+            if self.supervisor.failed(self.engine.clock().now()) == Verdict::Disable {
+                self.disable();
+                return;
+            }
+            match self.start_instance(slot, occasion) {
+                Ok(()) => return,
+                Err(error) => log_failure(&self.identity, "init", &error),
+            }
+        }
+    }
+
+    fn disable(&self) {
+        self.identity.counters.set_state(GuestState::Disabled);
+        let limits = &self.identity.limits;
+        tracing::error!(
+            guest = &*self.identity.name,
+            "the guest is disabled: it failed {} times within {} s; mend it and start the host again",
+            limits.max_failures,
+            limits.failure_window_s
+        );
+    }
+
+    /// A fresh instance with `init` and, where there is a saved state, `restore`.
+    fn start_instance(&mut self, slot: &mut StageSlot, occasion: Occasion) -> Result<(), CallError> {
+        let limit = self.identity.limits.init_deadline();
+        self.instances += 1;
+        let mut instance = Instance::new(&self.engine, &self.code, &self.identity, self.instances, limit)?;
+        transaction::<C, ()>(&mut instance, slot, "init", limit, |bindings, store| {
+            C::init(bindings, store, &self.config, occasion)
+        })?;
+        if let Some(state) = &self.saved {
+            let restored = transaction::<C, ()>(&mut instance, slot, "restore", limit, |bindings, store| {
+                C::restore(bindings, store, state)
+            });
+            if let Err(CallError::Refused(reason)) = restored {
+                let guest = &*self.identity.name;
+                tracing::warn!(guest, reason, "the guest refused its saved state and begins without it");
+            } else if let Err(error) = restored {
+                // The state is what breaks it: the next instance begins without.
+                self.saved = None;
+                return Err(error);
+            }
+        }
+        self.instance = Some(instance);
+        self.identity.counters.set_state(GuestState::Running);
+        Ok(())
+    }
+
+    /// Asks the guest for its state and keeps it for the next instance. Answers it for whoever stores it.
+    pub fn save(&mut self, slot: &mut StageSlot) -> Option<&[u8]> {
+        let limit = self.identity.limits.max_payload_bytes();
+        let saved = self.call(slot, "save", |bindings, store| {
+            let state = C::save(bindings, store)?;
+            if state.len() > limit {
+                wasmtime::bail!("the saved state has {} bytes; guest.max_payload_kb allows {limit}", state.len());
+            }
+            Ok(Ok(state))
+        });
+        if let Ok(state) = saved {
+            self.saved = Some(state).filter(|state| !state.is_empty());
+        }
+        self.saved.as_deref()
+    }
+}
+
+/// One call, as a transaction where the guest may change the world.
+fn transaction<C: ResidentCode, R>(
+    instance: &mut Instance<C::Bindings>,
+    slot: &mut StageSlot,
+    what: &'static str,
+    limit: Duration,
+    call: impl FnOnce(&<C as Code>::Bindings, &mut Store<InstanceState>) -> wasmtime::Result<Result<R, String>>,
+) -> Result<R, CallError> {
+    if !C::WRITES {
+        return instance.call(slot, what, limit, call)?.map_err(CallError::Refused);
+    }
+    if let Some(stage) = slot {
+        stage.begin();
+    }
+    let result = instance.call(slot, what, limit, call).and_then(|answer| answer.map_err(CallError::Refused));
+    if let Some(stage) = slot {
+        match &result {
+            Ok(_) => stage.commit(),
+            Err(_) => stage.rollback(),
+        }
+    }
+    result
+}
+
+/// Counts and logs a failure, with where the guest was.
+pub(super) fn log_failure(identity: &Identity, what: &'static str, error: &CallError) {
+    identity.counters.failures.fetch_add(1, Ordering::Relaxed);
+    let backtrace = error.backtrace().trim_end();
+    let separator = if backtrace.is_empty() { "" } else { "\n" };
+    tracing::error!(guest = &*identity.name, call = what, "a call failed: {error}{separator}{backtrace}");
+}

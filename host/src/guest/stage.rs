@@ -1,0 +1,205 @@
+//! What a guest's call may touch: the world, and the books in which its timers, tasks and packets are noted. The server
+//! owns the stage and lends it to one call at a time; imports work on it through the instance that holds it.
+//!
+//! A handler's changes to the world are made at once and undone if it fails. Everything that reaches beyond the world
+//! (timers, tasks, packets) is noted as an [`Effect`] and only handed out when the handler has returned: see
+//! [`Stage::commit`].
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::timer_book::TimerBook;
+use crate::world::{ThinkerId, World};
+
+/// A guest's number: its place in the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GuestId(pub u32);
+
+/// Something that a handler has done to the world outside the world. The server carries it out, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Register the timer with this id, which the book knows.
+    SetTimer(u64),
+    /// Unregister a timer that is on the wheel.
+    CancelTimer(u64),
+    /// Start a task.
+    StartTask(NewTask),
+    /// Cancel a task that runs.
+    CancelTask(u64),
+    /// Send a packet to each of these connections.
+    Send { to: Vec<u64>, packet: Arc<[u8]> },
+    /// Close a connection.
+    Close(u64),
+}
+
+/// A task that a handler has started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewTask {
+    pub id: u64,
+    /// Who hears how it ends.
+    pub owner: GuestId,
+    /// The step task or job.
+    pub guest: GuestId,
+    pub arguments: Vec<u8>,
+}
+
+/// What the host allows one handler beyond what the world's own limits say.
+#[derive(Clone, Debug)]
+pub struct StageLimits {
+    /// Step tasks and jobs that run at one time.
+    pub max_tasks: usize,
+    /// Timers on the wheel, NPCs' included.
+    pub max_timers: usize,
+    /// Bytes of one packet.
+    pub max_packet_bytes: usize,
+    /// Bytes of all packets of one handler, each counted for every receiver.
+    pub max_sent_bytes: usize,
+    /// Bytes of anything else that a guest hands over in one piece.
+    pub max_payload_bytes: usize,
+}
+
+/// The stage. There is one.
+pub struct Stage {
+    pub world: World,
+    pub timers: TimerBook,
+    pub limits: StageLimits,
+    /// Connections that are open, as the loop has heard of them.
+    pub connections: FxHashSet<u64>,
+    /// The thinkers, by guest name. A thinker's id is its guest's.
+    pub thinkers: FxHashMap<String, ThinkerId>,
+    /// The step tasks and jobs that can be started, by guest name.
+    pub task_guests: FxHashMap<String, GuestId>,
+    /// The tasks that run, and who started each.
+    pub tasks: FxHashMap<u64, GuestId>,
+    /// Timers on the wheel that are not guests' own, set before each call.
+    pub other_timers: usize,
+    next_task: u64,
+    /// What the handler that runs has done so far.
+    noted: Vec<Effect>,
+    noted_sent_bytes: usize,
+    noted_tasks: usize,
+    /// What handlers that have returned did, for the server to carry out.
+    committed: Vec<Effect>,
+}
+
+impl Stage {
+    /// An empty stage around a world.
+    pub fn new(world: World, limits: StageLimits) -> Self {
+        Self {
+            world,
+            timers: TimerBook::default(),
+            limits,
+            connections: FxHashSet::default(),
+            thinkers: FxHashMap::default(),
+            task_guests: FxHashMap::default(),
+            tasks: FxHashMap::default(),
+            other_timers: 0,
+            next_task: 1,
+            noted: Vec::new(),
+            noted_sent_bytes: 0,
+            noted_tasks: 0,
+            committed: Vec::new(),
+        }
+    }
+
+    /// Begins a handler.
+    pub fn begin(&mut self) {
+        self.world.begin();
+    }
+
+    /// The handler has returned: its changes stand, and its effects are handed out by
+    /// [`take_effects`](Self::take_effects).
+    pub fn commit(&mut self) {
+        self.world.commit();
+        self.timers.commit();
+        for effect in &self.noted {
+            if let Effect::StartTask(task) = effect {
+                self.tasks.insert(task.id, task.owner);
+            }
+        }
+        self.committed.append(&mut self.noted);
+        self.forget_noted();
+    }
+
+    /// The handler has failed: nothing it did has happened.
+    pub fn rollback(&mut self) {
+        self.world.rollback();
+        self.timers.rollback();
+        self.noted.clear();
+        self.forget_noted();
+    }
+
+    fn forget_noted(&mut self) {
+        self.noted_sent_bytes = 0;
+        self.noted_tasks = 0;
+    }
+
+    /// What committed handlers have done, oldest first. Trades vectors with `into`, which must be empty.
+    pub fn take_effects(&mut self, into: &mut Vec<Effect>) {
+        std::mem::swap(&mut self.committed, into);
+    }
+
+    /// Notes that a timer was set; the book has it already.
+    pub(super) fn note_timer(&mut self, id: u64) {
+        self.noted.push(Effect::SetTimer(id));
+    }
+
+    /// Notes that timers on the wheel were cancelled.
+    pub(super) fn note_cancelled_timers(&mut self, ids: impl IntoIterator<Item = u64>) {
+        self.noted.extend(ids.into_iter().map(Effect::CancelTimer));
+    }
+
+    /// Notes a new task and answers its id; `None` when there are too many.
+    pub(super) fn note_task(&mut self, owner: GuestId, guest: GuestId, arguments: Vec<u8>) -> Option<u64> {
+        if self.tasks.len() + self.noted_tasks >= self.limits.max_tasks {
+            return None;
+        }
+        let id = self.next_task;
+        self.next_task += 1;
+        self.noted_tasks += 1;
+        self.noted.push(Effect::StartTask(NewTask { id, owner, guest, arguments }));
+        Some(id)
+    }
+
+    /// Notes that a task is cancelled; false when `owner` has none with that id.
+    pub(super) fn note_cancelled_task(&mut self, owner: GuestId, id: u64) -> bool {
+        let begun_here = |effect: &Effect| matches!(effect, Effect::StartTask(task) if task.id == id);
+        if let Some(at) = self.noted.iter().position(begun_here) {
+            self.noted.remove(at);
+            self.noted_tasks -= 1;
+            return true;
+        }
+        if self.tasks.get(&id) != Some(&owner) || self.noted.contains(&Effect::CancelTask(id)) {
+            return false;
+        }
+        self.noted.push(Effect::CancelTask(id));
+        true
+    }
+
+    /// Notes a packet. `Err` with the limit when the handler has sent too much.
+    pub(super) fn note_packet(&mut self, to: Vec<u64>, packet: Arc<[u8]>) -> Result<(), u64> {
+        let bytes = packet.len().saturating_mul(to.len());
+        let sent = self.noted_sent_bytes.saturating_add(bytes);
+        if sent > self.limits.max_sent_bytes {
+            return Err(self.limits.max_sent_bytes as u64);
+        }
+        self.noted_sent_bytes = sent;
+        self.noted.push(Effect::Send { to, packet });
+        Ok(())
+    }
+
+    /// Notes that a connection is to be closed; false when it is not open.
+    pub(super) fn note_close(&mut self, connection: u64) -> bool {
+        if !self.is_connected(connection) {
+            return false;
+        }
+        self.noted.push(Effect::Close(connection));
+        true
+    }
+
+    /// Whether a connection is open, as this handler sees it.
+    pub(super) fn is_connected(&self, connection: u64) -> bool {
+        self.connections.contains(&connection)
+    }
+}

@@ -1,0 +1,135 @@
+//! What a store holds beside the guest's memory: whose it is, what it may touch, its random numbers and its limits. The
+//! imports are implemented on it; see `imports/`.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use wasmtime::component::ResourceTable;
+use wasmtime::{ResourceLimiter, StoreLimits, StoreLimitsBuilder};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+use super::counters::GuestCounters;
+use super::imports::wasi;
+use super::log_lines::LogLines;
+use super::settings::GuestLimits;
+use super::stage::{GuestId, Stage};
+use crate::clock::SharedClock;
+
+/// Table elements of one core instance.
+const MAX_TABLE_ELEMENTS: usize = 100_000;
+
+/// What is the same for all instances of a guest.
+#[derive(Clone)]
+pub struct Identity {
+    pub id: GuestId,
+    pub name: Arc<str>,
+    /// Whether its handlers change the world. Others only read.
+    pub writes: bool,
+    pub clock: SharedClock,
+    pub limits: Arc<GuestLimits>,
+    pub max_memory_bytes: usize,
+    pub log: Arc<LogLines>,
+    pub counters: Arc<GuestCounters>,
+    /// The world's seed.
+    pub seed: u64,
+}
+
+/// The data of one instance's store.
+pub struct InstanceState {
+    pub(super) identity: Arc<Identity>,
+    /// The stage, while a call runs that may touch it.
+    pub(super) stage: Option<Box<Stage>>,
+    pub(super) random: ChaCha8Rng,
+    memory: MemoryLimit,
+    wasi: WasiCtx,
+    table: ResourceTable,
+}
+
+impl InstanceState {
+    /// The state of the `number`-th instance of a guest. The same number gives the same random numbers.
+    pub fn new(identity: Arc<Identity>, number: u64) -> Self {
+        let random = ChaCha8Rng::seed_from_u64(seed_for(identity.seed, &identity.name, number));
+        Self {
+            wasi: wasi::context(&identity, random.clone()),
+            memory: MemoryLimit::new(&identity),
+            table: ResourceTable::new(),
+            stage: None,
+            random,
+            identity,
+        }
+    }
+
+    /// The stage that the call was lent.
+    pub(super) fn stage(&mut self) -> wasmtime::Result<&mut Stage> {
+        match &mut self.stage {
+            Some(stage) => Ok(stage),
+            None => Err(wasmtime::format_err!("the world is not open to this call")),
+        }
+    }
+
+    /// The stage, if this call may change it.
+    pub(super) fn stage_to_write(&mut self) -> wasmtime::Result<Option<&mut Stage>> {
+        let writes = self.identity.writes;
+        self.stage().map(|stage| writes.then_some(stage))
+    }
+
+    /// What bounds its memory.
+    pub(super) fn limiter(&mut self) -> &mut dyn ResourceLimiter {
+        &mut self.memory
+    }
+}
+
+impl WasiView for InstanceState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+/// Mixes the world's seed with a name and a number (FNV-1a), so that guests do not draw the same numbers.
+fn seed_for(seed: u64, name: &str, number: u64) -> u64 {
+    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0100_0000_01b3;
+    let bytes = seed.to_le_bytes().into_iter().chain(name.bytes()).chain(number.to_le_bytes());
+    bytes.fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
+}
+
+/// Bounds the memory of an instance and tells the counters how much it has.
+struct MemoryLimit {
+    limits: StoreLimits,
+    counters: Arc<GuestCounters>,
+    held_bytes: usize,
+}
+
+impl MemoryLimit {
+    fn new(identity: &Identity) -> Self {
+        let limits = StoreLimitsBuilder::new()
+            .memory_size(identity.max_memory_bytes)
+            .table_elements(MAX_TABLE_ELEMENTS)
+            .build();
+        Self { limits, counters: Arc::clone(&identity.counters), held_bytes: 0 }
+    }
+}
+
+impl ResourceLimiter for MemoryLimit {
+    fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        let allowed = self.limits.memory_growing(current, desired, maximum)?;
+        if allowed {
+            let grown = desired.saturating_sub(current);
+            self.held_bytes += grown;
+            self.counters.memory_bytes.fetch_add(grown, Ordering::Relaxed);
+        }
+        Ok(allowed)
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        self.limits.table_growing(current, desired, maximum)
+    }
+}
+
+impl Drop for MemoryLimit {
+    fn drop(&mut self) {
+        self.counters.memory_bytes.fetch_sub(self.held_bytes, Ordering::Relaxed);
+    }
+}
