@@ -6,6 +6,7 @@ pub mod config;
 pub mod demo;
 pub mod guest_build;
 pub mod guest_check;
+pub mod logging;
 pub mod report;
 pub mod serve;
 pub mod status;
