@@ -90,6 +90,51 @@ async fn dripping_bytes_that_never_complete_a_frame_do_not_count_as_life() {
     gate.stop().await;
 }
 
+/// Keeps the runtime busy, so that the paused clock moves only when the test moves it.
+fn keep_the_clock_still() -> tokio::task::JoinHandle<()> {
+    tokio::spawn(async {
+        loop {
+            tokio::task::yield_now().await;
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_speaks_now_and_then_is_never_idle() {
+    let (gate, connections, _sink) = open(GateOptions { idle_timeout_s: 30, ..options() }).await;
+    let still = keep_the_clock_still();
+    let mut client = Client::connect(gate.local_address()).await.unwrap();
+    for _ in 0..10 {
+        assert!(echo(&mut client, b"").await.unwrap().is_some());
+        tokio::time::advance(Duration::from_secs(29)).await;
+    }
+    assert!(echo(&mut client, b"still here").await.unwrap().is_some());
+    assert_eq!(connections.snapshot().closed, 0);
+    still.abort();
+    drop(client);
+    gate.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn frames_that_piled_up_while_the_loop_was_full_are_not_a_flood() {
+    let options = GateOptions { max_frames_per_second: 10, frame_burst: 5, idle_timeout_s: 1, ..options() };
+    let (gate, connections, sink) = open(options).await;
+    let still = keep_the_clock_still();
+    sink.room.forget_permits(sink.room.available_permits());
+    let mut client = Client::connect(gate.local_address()).await.unwrap();
+    for _ in 0..20 {
+        client.send(b"at my usual rate").await.unwrap();
+    }
+    until(|| connections.snapshot().frames_in == 1).await;
+    tokio::time::advance(Duration::from_secs(2)).await;
+    sink.room.add_permits(100);
+    until(|| sink.packets_of(1) == 20 || sink.ended(1).is_some()).await;
+    assert_eq!(sink.ended(1), None);
+    still.abort();
+    drop(client);
+    gate.stop().await;
+}
+
 #[tokio::test]
 async fn a_client_that_never_reads_is_cut_off_while_the_echo_of_others_goes_on() {
     let (gate, connections, sink) = open(GateOptions { max_backlog_kb: 64, ..options() }).await;

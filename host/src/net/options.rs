@@ -21,7 +21,7 @@ pub struct GateOptions {
     pub max_frames_per_second: u32,
     /// How many frames beyond that rate it may send at once after a quieter time.
     pub frame_burst: u32,
-    /// A client that completes no frame for this long is disconnected.
+    /// A client that completes no frame for this long is disconnected. An empty frame will do as a sign of life.
     pub idle_timeout_s: u64,
     /// KiB that may wait to be written to one client. A single frame is taken however long, if nothing else waits.
     pub max_backlog_kb: usize,
