@@ -2,11 +2,11 @@
 //!
 //! The rooms of this crate stand one above the other; each uses only those declared before it.
 
+pub mod admin;
+pub mod cli;
 pub mod clock;
-pub mod sim;
-pub mod world;
 pub mod guest;
 pub mod net;
-pub mod admin;
 pub mod server;
-pub mod cli;
+pub mod sim;
+pub mod world;
