@@ -1,8 +1,9 @@
 //! Makes the bindings from the contract in `wit/`: one file with every import, and one for each kind of guest with
 //! what that kind exports. `src/bindings.rs` includes them.
 //!
-//! `wit_bindgen::generate!` would do for one kind. Four kinds in one crate all export the interface `lifecycle`, and
-//! the macro would define the public helper for it four times under one name. Here the helper gets the kind's name.
+//! `wit_bindgen::generate!` would do for one kind. Four kinds in one crate meet in two places, which are mended here:
+//! all export the interface `lifecycle` through a public helper of the same name, and the description of every kind's
+//! world would be linked into every guest, so that each imported the types of all.
 
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,13 @@ const KINDS: [&str; 4] = ["game", "thinker", "step-task", "job"];
 
 /// The helper that every kind would define.
 const SHARED_HELPER: &str = "__export_wheelhouse_sim_lifecycle_0_1_0_cabi";
+
+/// In the name of the section that describes a kind's imports apart from its exports. The export macro describes both
+/// once more, and the shared imports are described with the shared types.
+const IMPORTS_SECTION: &str = "-with-all-of-its-exports-removed:encoded world";
+
+/// What the generated code puts in front of such a section.
+const WASM_ONLY: &str = "#[cfg(target_arch = \"wasm32\")]";
 
 /// Everything that a guest may import, whatever its kind, so that all kinds share one set of types.
 const IMPORTS: &str = "
@@ -61,14 +69,25 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Writes what one kind exports, with the shared helper under the kind's own name.
+/// Writes what one kind exports, with the shared helper under the kind's own name and its imports not described.
 fn write_kind(resolve: &Resolve, world: WorldId, kind: &str, out_folder: &Path) -> Result<()> {
     let name = kind.replace('-', "_");
     let source = generate(resolve, world, kind_options(resolve, world, &name))?;
     ensure!(source.contains(SHARED_HELPER), "wit-bindgen no longer names its helper {SHARED_HELPER}");
     let source = source.replace(SHARED_HELPER, &format!("__export_{name}_lifecycle_cabi"));
+
+    let source = without_imports_section(&source).context("wit-bindgen no longer describes imports apart")?;
     std::fs::write(out_folder.join(format!("{name}.rs")), source)?;
     Ok(())
+}
+
+/// The source with that section compiled for no target at all.
+fn without_imports_section(source: &str) -> Option<String> {
+    let before_section = &source[..source.find(IMPORTS_SECTION)?];
+    let condition = before_section.rfind(WASM_ONLY)?;
+    let mut source = source.to_owned();
+    source.replace_range(condition..condition + WASM_ONLY.len(), "#[cfg(any())]");
+    Some(source)
 }
 
 fn imports_options() -> Opts {
@@ -97,6 +116,7 @@ fn kind_options(resolve: &Resolve, world: WorldId, name: &str) -> Opts {
         format: true,
         with: imported.collect(),
         pub_export_macro: true,
+        disable_custom_section_link_helpers: true,
         export_macro_name: Some(format!("export_{name}")),
         ..Opts::default()
     }
