@@ -4,6 +4,13 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+/// Prints to standard output, where a reader that has gone is an error and no panic.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())?;
+    Ok(())
+}
+
 /// Tells what went wrong and gives the status to end with: 1, or 0 where only the reader of a pipe has gone.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if is_closed_pipe(error) {

@@ -4,12 +4,19 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::{config, report};
+use crate::admin::{ControlClient, status_table};
+
 /// What `wheelhouse status` is asked.
 #[derive(Args, Debug)]
 pub struct StatusArgs {
     /// The configuration that the host was started with; it says where the data directory is
     #[arg(long, value_name = "FILE", default_value = "wheelhouse.toml")]
     pub config: PathBuf,
+
+    /// The data directory of the host, where its configuration is not at hand
+    #[arg(long, value_name = "DIR", conflicts_with = "config")]
+    pub data_dir: Option<PathBuf>,
 
     /// Print one JSON object
     #[arg(long)]
@@ -18,6 +25,10 @@ pub struct StatusArgs {
 
 /// Asks and prints.
 pub fn run(args: StatusArgs) -> anyhow::Result<()> {
-    super::config::load(&args.config)?;
-    anyhow::bail!("this build has no control port to ask")
+    let data_dir = match args.data_dir {
+        Some(data_dir) => data_dir,
+        None => config::load(&args.config)?.data_dir,
+    };
+    let status = ControlClient::find(data_dir)?.status()?;
+    report::print(&if args.json { format!("{status}\n") } else { status_table(&status) })
 }

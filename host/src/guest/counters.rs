@@ -93,7 +93,8 @@ impl GuestCounters {
         GuestState::from_u8(self.state.load(Ordering::Relaxed))
     }
 
-    pub(super) fn set_state(&self, state: GuestState) {
+    /// Notes whether it runs.
+    pub fn set_state(&self, state: GuestState) {
         self.state.store(state as u8, Ordering::Relaxed);
     }
 

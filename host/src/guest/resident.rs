@@ -27,6 +27,8 @@ pub struct Resident<C: ResidentCode> {
     instance: Option<Instance<C::Bindings>>,
     /// Instances made so far.
     instances: u64,
+    /// Why the first instance is started, until there was one whose `init` succeeded.
+    first_occasion: Option<Occasion>,
     /// What `save` answered last.
     saved: Option<Vec<u8>>,
     supervisor: Supervisor,
@@ -43,6 +45,7 @@ impl<C: ResidentCode> Resident<C> {
             config,
             instance: None,
             instances: 0,
+            first_occasion: None,
             saved: None,
             supervisor: Supervisor::new(limits.max_failures, limits.failure_window()),
         }
@@ -58,11 +61,22 @@ impl<C: ResidentCode> Resident<C> {
         self.instance.is_some()
     }
 
-    /// Starts the first instance. If that fails it is tried again as after any failure, until the guest is disabled.
+    /// Whether it has no instance but may have another: [`restart`](Self::restart) is to be called after a pause.
+    pub fn wants_restart(&self) -> bool {
+        self.instance.is_none() && self.identity.counters.state() != GuestState::Disabled
+    }
+
+    /// Starts the first instance, with what an earlier run of the host saved.
     pub fn start(&mut self, slot: &mut StageSlot, occasion: Occasion, saved: Option<Vec<u8>>) {
         self.saved = saved;
-        if let Err(error) = self.start_instance(slot, occasion) {
-            self.failed(slot, "init", &error, occasion);
+        self.first_occasion = Some(occasion);
+        self.try_start(slot, occasion);
+    }
+
+    /// Starts another instance where there is none.
+    pub fn restart(&mut self, slot: &mut StageSlot) {
+        if self.wants_restart() {
+            self.try_start(slot, self.first_occasion.unwrap_or(Occasion::Replaced));
         }
     }
 
@@ -90,34 +104,33 @@ impl<C: ResidentCode> Resident<C> {
             tracing::debug!(guest = &*self.identity.name, call = what, reason, "a handler refused");
             return;
         }
-        self.failed(slot, what, error, Occasion::Replaced);
+        self.failed(slot, what, error);
     }
 
-    /// Deals with a failure, and with those of the instances that are started because of it.
-    fn failed(&mut self, slot: &mut StageSlot, what: &'static str, error: &CallError, occasion: Occasion) {
-        log_failure(&self.identity, what, error);
-        loop {
-            self.instance = None;
-            if self.supervisor.failed(self.engine.clock().now()) == Verdict::Disable {
-                self.disable();
-                return;
-            }
-            match self.start_instance(slot, occasion) {
-                Ok(()) => return,
-                Err(error) => log_failure(&self.identity, "init", &error),
-            }
+    /// Deals with the failure of a call: the instance is gone, and another is started at once. Where that fails too,
+    /// the guest waits for [`restart`](Self::restart): one call of the loop never waits for more than one `init`.
+    fn failed(&mut self, slot: &mut StageSlot, what: &'static str, error: &CallError) {
+        self.instance = None;
+        if self.judge(what, error) == Verdict::Replace {
+            self.try_start(slot, Occasion::Replaced);
         }
     }
 
-    fn disable(&self) {
-        self.identity.counters.set_state(GuestState::Disabled);
-        let limits = &self.identity.limits;
-        tracing::error!(
-            guest = &*self.identity.name,
-            "the guest is disabled: it failed {} times within {} s; mend it and start the host again",
-            limits.max_failures,
-            limits.failure_window_s
-        );
+    /// Starts an instance; a failure is judged like any other.
+    fn try_start(&mut self, slot: &mut StageSlot, occasion: Occasion) {
+        if let Err(error) = self.start_instance(slot, occasion) {
+            self.judge("init", &error);
+        }
+    }
+
+    /// Logs and counts a failure; one too many disables the guest.
+    fn judge(&mut self, what: &'static str, error: &CallError) -> Verdict {
+        log_failure(&self.identity, what, error);
+        let verdict = self.supervisor.failed(self.engine.clock().now());
+        if verdict == Verdict::Disable {
+            self.identity.disable();
+        }
+        verdict
     }
 
     /// A fresh instance with `init` and, where there is a saved state, `restore`.
@@ -142,6 +155,7 @@ impl<C: ResidentCode> Resident<C> {
             }
         }
         self.instance = Some(instance);
+        self.first_occasion = None;
         self.identity.counters.set_state(GuestState::Running);
         Ok(())
     }

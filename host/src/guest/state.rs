@@ -10,7 +10,7 @@ use wasmtime::component::ResourceTable;
 use wasmtime::{ResourceLimiter, StoreLimits, StoreLimitsBuilder};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use super::counters::GuestCounters;
+use super::counters::{GuestCounters, GuestState};
 use super::imports::wasi;
 use super::log_lines::LogLines;
 use super::settings::GuestLimits;
@@ -34,6 +34,19 @@ pub struct Identity {
     pub counters: Arc<GuestCounters>,
     /// The world's seed.
     pub seed: u64,
+}
+
+impl Identity {
+    /// Notes and logs that the guest failed too often and is left alone from here on.
+    pub fn disable(&self) {
+        self.counters.set_state(GuestState::Disabled);
+        tracing::error!(
+            guest = &*self.name,
+            "the guest is disabled: it failed {} times within {} s; mend it and start the host again",
+            self.limits.max_failures,
+            self.limits.failure_window_s
+        );
+    }
 }
 
 /// The data of one instance's store.

@@ -1,1 +1,25 @@
+//! The rooms wired into one running host: [`Host::start`] takes a [`Config`](settings::Config) and gives a world that
+//! answers clients and operators until it is stopped. The [`Simulation`](crate::sim::Simulation) that the loop runs is
+//! here too; it decides the order of things and holds no rules of the game.
+//!
+//! The way of a packet through the files: the gate hands it to [`sink`], which posts an [`Item`](simulation::Item);
+//! `simulation` takes it on the loop and calls the game (`handlers`); what the handler did beyond the world is carried
+//! out by `effects`. A timer comes back as a [`Timer`](simulation::Timer), to a handler or to `thinking`; a task lives
+//! in `tasks`.
 
+mod board;
+mod effects;
+mod guests;
+mod handlers;
+mod host;
+mod options;
+pub mod settings;
+mod simulation;
+mod sink;
+mod tasks;
+mod thinking;
+mod world_file;
+
+pub use board::HostStatus;
+pub use host::{Host, StartError, StopError};
+pub use settings::Config;

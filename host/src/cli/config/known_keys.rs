@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::problem::KeyPath;
-use super::settings::{Config, Grant, GuestKind, GuestSettings};
+use super::{Config, Grant, GuestKind, GuestSettings};
 
 /// A configuration in which every key has a value, as JSON: the shape that a file is held against.
 pub fn full_shape() -> Value {

@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use super::known_keys;
 use super::problem::{KeyPath, Problem, Step};
 use super::rules::complaint_about_number;
-use super::settings::Config;
+use super::Config;
 
 /// Why a file gave no configuration.
 #[derive(Debug, thiserror::Error)]

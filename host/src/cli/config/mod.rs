@@ -6,14 +6,14 @@ mod known_keys;
 mod load;
 mod problem;
 mod rules;
-mod settings;
 
 #[cfg(test)]
 mod tests;
 
 pub use load::{LoadError, load, parse};
 pub use problem::{Invalid, KeyPath, Problem, Step};
-pub use settings::{
-    AdminSettings, Config, DispatchSettings, GateSettings, Grant, GuestKind, GuestLimits, GuestSettings, LogFormat,
-    LogLevel, LogSettings, LoopSettings, NpcSettings, StoreSettings, TimerSettings, WorldSettings,
+pub use crate::guest::{Grant, GuestKind, GuestLimits, GuestSettings};
+pub use crate::server::settings::{
+    AdminSettings, Config, DispatchSettings, GateSettings, LogFormat, LogLevel, LogSettings, LoopSettings, NpcSettings,
+    StoreSettings, TimerSettings, WorldSettings,
 };

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::problem::{Invalid, KeyPath, Problem, Step};
-use super::settings::{Config, Grant, GuestKind, GuestSettings};
+use super::{Config, Grant, GuestKind, GuestSettings};
 
 /// The largest value of each number. They are far above what is useful, and keep a slip of the finger from asking for
 /// more memory than there is or for a time that overflows.

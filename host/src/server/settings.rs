@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::guest::{GuestKind, GuestLimits, GuestSettings};
+
 const KIB: usize = 1024;
 const MIB: usize = 1024 * 1024;
 
@@ -174,81 +176,6 @@ impl DispatchSettings {
     /// `job_slice_ms` as a duration.
     pub fn job_slice(&self) -> Duration {
         Duration::from_millis(self.job_slice_ms)
-    }
-}
-
-/// Limits that every guest has.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct GuestLimits {
-    /// A call longer than this is logged and counted.
-    pub soft_budget_ms: u64,
-    /// A call longer than this is stopped.
-    pub deadline_ms: u64,
-    /// The deadline of `init`, which may do more than other calls.
-    pub init_deadline_ms: u64,
-    /// Memory of one instance.
-    pub max_memory_mb: usize,
-    /// What a guest may hand to an import, or get from the host, in one piece.
-    pub max_payload_kb: usize,
-    /// Log lines of one guest in a second; what is above is dropped and counted.
-    pub max_log_lines_per_s: u32,
-    /// Failures within `failure_window_s` after which a guest is disabled.
-    pub max_failures: u32,
-    /// The window over which failures are counted.
-    pub failure_window_s: u64,
-    /// Instances of all guests together.
-    pub max_instances: u32,
-    /// Keep compiled code on disk, so that the next start is fast.
-    pub code_cache: bool,
-}
-
-impl Default for GuestLimits {
-    fn default() -> Self {
-        GuestLimits {
-            soft_budget_ms: 10,
-            deadline_ms: 50,
-            init_deadline_ms: 2000,
-            max_memory_mb: 64,
-            max_payload_kb: 1024,
-            max_log_lines_per_s: 200,
-            max_failures: 10,
-            failure_window_s: 60,
-            max_instances: 256,
-            code_cache: true,
-        }
-    }
-}
-
-impl GuestLimits {
-    /// `soft_budget_ms` as a duration.
-    pub fn soft_budget(&self) -> Duration {
-        Duration::from_millis(self.soft_budget_ms)
-    }
-
-    /// `deadline_ms` as a duration.
-    pub fn deadline(&self) -> Duration {
-        Duration::from_millis(self.deadline_ms)
-    }
-
-    /// `init_deadline_ms` as a duration.
-    pub fn init_deadline(&self) -> Duration {
-        Duration::from_millis(self.init_deadline_ms)
-    }
-
-    /// `failure_window_s` as a duration.
-    pub fn failure_window(&self) -> Duration {
-        Duration::from_secs(self.failure_window_s)
-    }
-
-    /// `max_memory_mb` in bytes.
-    pub fn max_memory_bytes(&self) -> usize {
-        self.max_memory_mb.saturating_mul(MIB)
-    }
-
-    /// `max_payload_kb` in bytes.
-    pub fn max_payload_bytes(&self) -> usize {
-        self.max_payload_kb.saturating_mul(KIB)
     }
 }
 
@@ -430,83 +357,4 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line.
     Json,
-}
-
-/// One guest: an entry of `[[guests]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GuestSettings {
-    /// The name that logs, metrics and other guests know it by.
-    pub name: String,
-    /// Which of the contract's worlds it implements.
-    pub kind: GuestKind,
-    /// The component, or core module with a `component-type` section.
-    pub file: PathBuf,
-    /// What it may import beyond `log`, `clock` and `random`.
-    #[serde(default)]
-    pub grants: Vec<Grant>,
-    /// False leaves it out.
-    #[serde(default = "yes")]
-    pub enabled: bool,
-    /// Memory of one instance, where it is not `guest.max_memory_mb`.
-    #[serde(default)]
-    pub max_memory_mb: Option<usize>,
-    /// Its own table, which reaches its `init` as JSON.
-    #[serde(default)]
-    pub config: serde_json::Map<String, serde_json::Value>,
-}
-
-fn yes() -> bool {
-    true
-}
-
-impl GuestSettings {
-    /// A guest without grants, limits or configuration of its own.
-    pub fn new(name: impl Into<String>, kind: GuestKind, file: impl Into<PathBuf>) -> Self {
-        GuestSettings {
-            name: name.into(),
-            kind,
-            file: file.into(),
-            grants: Vec::new(),
-            enabled: true,
-            max_memory_mb: None,
-            config: serde_json::Map::new(),
-        }
-    }
-
-    /// The table `config` as the JSON that `init` is given.
-    pub fn config_json(&self) -> String {
-        serde_json::Value::Object(self.config.clone()).to_string()
-    }
-
-    /// Memory of one instance of this guest in bytes, its own limit or the one that all have.
-    pub fn max_memory_bytes(&self, limits: &GuestLimits) -> usize {
-        self.max_memory_mb.unwrap_or(limits.max_memory_mb).saturating_mul(MIB)
-    }
-}
-
-/// Which of the contract's worlds a guest implements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum GuestKind {
-    /// The rules of the game.
-    Game,
-    /// Decides for NPCs.
-    Thinker,
-    /// Work that the guest cuts in steps.
-    StepTask,
-    /// Work written straight through, which the host cuts.
-    Job,
-}
-
-/// An interface of the contract that a guest may import only where it is granted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Grant {
-    Timers,
-    Tasks,
-    Entities,
-    Kv,
-    Gate,
-    Metrics,
 }

@@ -1,0 +1,160 @@
+//! The guests of a host by what they are: games, thinkers, and the code of step tasks and jobs; and how they get their
+//! instances.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use super::simulation::{Cx, HostSimulation, Timer};
+use crate::guest::contract::sim::types::Occasion;
+use crate::guest::kinds::{JobCode, ResidentCode};
+use crate::guest::contract::step_task::StepTaskPre;
+use crate::guest::{
+    GamePre, GuestCode, GuestId, Identity, InstanceState, LoopEngine, Resident, StageSlot, Supervisor, ThinkerPre,
+};
+use crate::world::ThinkerId;
+
+/// The first pause before a guest whose `init` failed is started again; it doubles with each failure.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+
+/// The code of a step task or a job, ready to be started.
+pub struct TaskGuest {
+    pub identity: Arc<Identity>,
+    pub code: TaskCode,
+    /// Tasks started so far.
+    pub started: u64,
+    pub supervisor: Supervisor,
+}
+
+/// What a task runs.
+#[derive(Clone)]
+pub enum TaskCode {
+    StepTask(Arc<StepTaskPre<InstanceState>>),
+    Job(Arc<JobCode>),
+}
+
+/// All guests that could be loaded.
+#[derive(Default)]
+pub struct Guests {
+    pub games: FxHashMap<GuestId, Resident<GamePre<InstanceState>>>,
+    pub thinkers: FxHashMap<ThinkerId, Resident<ThinkerPre<InstanceState>>>,
+    pub tasks: FxHashMap<GuestId, TaskGuest>,
+    /// The game that hears of connections, packets and intents.
+    pub at_the_gate: Option<GuestId>,
+    /// In which order they start, and what each saved in an earlier run.
+    pub order: Vec<(GuestId, Option<Vec<u8>>)>,
+    /// How often in a row starting a guest failed.
+    failed_starts: FxHashMap<GuestId, u32>,
+}
+
+impl Guests {
+    /// Adds a guest that was loaded.
+    pub fn add(&mut self, engine: &LoopEngine, identity: Arc<Identity>, code: GuestCode, config: String) {
+        let id = identity.id;
+        let engine = engine.clone();
+        let code = match code {
+            GuestCode::Game(code) => {
+                self.games.insert(id, Resident::new(engine, identity, code, config));
+                return;
+            }
+            GuestCode::Thinker(code) => {
+                self.thinkers.insert(ThinkerId(id.0), Resident::new(engine, identity, code, config));
+                return;
+            }
+            GuestCode::StepTask(code) => TaskCode::StepTask(code),
+            GuestCode::Job(code) => TaskCode::Job(code),
+        };
+        let limits = &identity.limits;
+        let supervisor = Supervisor::new(limits.max_failures, limits.failure_window());
+        self.tasks.insert(id, TaskGuest { identity, code, started: 0, supervisor });
+    }
+
+    /// The game with that id, if it runs.
+    pub fn game(&mut self, id: GuestId) -> Option<&mut Resident<GamePre<InstanceState>>> {
+        self.games.get_mut(&id).filter(|game| game.is_running())
+    }
+}
+
+impl HostSimulation {
+    /// Gives every guest its first instance, in the order of the configuration.
+    pub(super) fn start_guests(&mut self, cx: &mut Cx<'_>) {
+        let occasion = if self.resumed { Occasion::Resumed } else { Occasion::First };
+        for (id, saved) in std::mem::take(&mut self.guests.order) {
+            self.prepare_handler(cx);
+            if let Some(game) = self.guests.games.get_mut(&id) {
+                game.start(&mut self.stage, occasion, saved);
+            } else if let Some(thinker) = self.guests.thinkers.get_mut(&ThinkerId(id.0)) {
+                thinker.start(&mut self.stage, occasion, saved);
+            }
+            self.after_handler(cx);
+            self.look_after(id, cx);
+        }
+        let interval = self.checkpoint_interval;
+        let checkpoint = Timer::Checkpoint;
+        if let Err(error) = cx.timers.register(cx.clock.now(), self.names().checkpoint, interval, None, true, checkpoint) {
+            tracing::error!("the guests' states will not be saved before the host stops: {error}");
+        }
+    }
+
+    /// After a call of a guest: if it has lost its instance and may have another, a timer is set for that.
+    pub(super) fn look_after(&mut self, id: GuestId, cx: &mut Cx<'_>) {
+        let wants_restart = match (self.guests.games.get(&id), self.guests.thinkers.get(&ThinkerId(id.0))) {
+            (Some(game), _) => game.wants_restart(),
+            (_, Some(thinker)) => thinker.wants_restart(),
+            _ => false,
+        };
+        if !wants_restart {
+            self.guests.failed_starts.remove(&id);
+            return;
+        }
+        let failed = self.guests.failed_starts.entry(id).or_default();
+        let pause = FIRST_PAUSE * 2u32.pow((*failed).min(8));
+        *failed += 1;
+        let now = cx.clock.now();
+        if let Err(error) = cx.timers.register(now, self.names().restart, pause, None, false, Timer::Restart(id)) {
+            tracing::error!(guest = id.0, "a guest without an instance stays without: {error}");
+        }
+    }
+
+    /// Gives a guest without an instance another.
+    pub(super) fn restart(&mut self, id: GuestId, cx: &mut Cx<'_>) {
+        self.prepare_handler(cx);
+        if let Some(game) = self.guests.games.get_mut(&id) {
+            game.restart(&mut self.stage);
+        } else if let Some(thinker) = self.guests.thinkers.get_mut(&ThinkerId(id.0)) {
+            thinker.restart(&mut self.stage);
+        }
+        self.after_handler(cx);
+        self.look_after(id, cx);
+    }
+
+    /// Has every game and thinker save its state, for the instance that may have to replace it.
+    pub(super) fn checkpoint(&mut self, cx: &mut Cx<'_>) {
+        self.save_guests(cx);
+    }
+
+    /// Saves the guests' states and answers them by name.
+    pub(super) fn save_guests(&mut self, cx: &mut Cx<'_>) -> Vec<(String, Vec<u8>)> {
+        let mut ids: Vec<GuestId> = self.guests.games.keys().copied().collect();
+        ids.extend(self.guests.thinkers.keys().map(|thinker| GuestId(thinker.0)));
+        ids.sort_unstable();
+        let mut states = Vec::new();
+        for id in ids {
+            self.prepare_handler(cx);
+            if let Some(game) = self.guests.games.get_mut(&id) {
+                states.extend(save_one(game, &mut self.stage));
+            } else if let Some(thinker) = self.guests.thinkers.get_mut(&ThinkerId(id.0)) {
+                states.extend(save_one(thinker, &mut self.stage));
+            }
+            self.after_handler(cx);
+            self.look_after(id, cx);
+        }
+        states
+    }
+}
+
+fn save_one<C: ResidentCode>(guest: &mut Resident<C>, stage: &mut StageSlot) -> Option<(String, Vec<u8>)> {
+    let name = guest.identity().name.to_string();
+    guest.save(stage).map(|state| (name, state.to_vec()))
+}

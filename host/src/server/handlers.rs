@@ -1,0 +1,112 @@
+//! The calls of game guests: what each item and timer says to which handler. A handler that fails has left no trace
+//! when it returns here; what it did otherwise is carried out at once.
+
+use super::simulation::{Cx, HostSimulation};
+use crate::guest::contract::game::Game;
+use crate::guest::{CallError, GuestId, InstanceState};
+use crate::world::EntityId;
+use wasmtime::Store;
+
+type Answer<T> = wasmtime::Result<Result<T, String>>;
+
+impl HostSimulation {
+    /// Calls a handler of a game as a transaction and carries out what it did.
+    pub(super) fn handle<T>(
+        &mut self,
+        game: GuestId,
+        what: &'static str,
+        cx: &mut Cx<'_>,
+        call: impl FnOnce(&Game, &mut Store<InstanceState>) -> Answer<T>,
+    ) -> Result<T, CallError> {
+        self.prepare_handler(cx);
+        let Some(running) = self.guests.game(game) else { return Err(CallError::NotRunning) };
+        let result = running.call(&mut self.stage, what, call);
+        self.after_handler(cx);
+        if matches!(result, Err(ref error) if !error.is_refusal()) {
+            self.look_after(game, cx);
+        }
+        result
+    }
+
+    /// Calls a handler of the game at the gate.
+    fn handle_at_gate<T>(
+        &mut self,
+        what: &'static str,
+        cx: &mut Cx<'_>,
+        call: impl FnOnce(&Game, &mut Store<InstanceState>) -> Answer<T>,
+    ) -> Result<T, CallError> {
+        match self.guests.at_the_gate {
+            Some(game) => self.handle(game, what, cx, call),
+            None => Err(CallError::NotRunning),
+        }
+    }
+
+    /// A client has come. A game that refuses or fails has not taken it in, so it is closed.
+    pub(super) fn connected(&mut self, connection: u64, address: &str, cx: &mut Cx<'_>) {
+        self.stage().connections.insert(connection);
+        let taken_in = self.handle_at_gate("on-connect", cx, |game, store| {
+            game.call_on_connect(store, connection, address)
+        });
+        if let Err(error) = taken_in {
+            tracing::info!(connection, "the game did not take a client in: {error}");
+            self.connections.close(connection);
+        }
+    }
+
+    /// A client has sent a packet. What fails has been logged and counted.
+    pub(super) fn packet(&mut self, connection: u64, packet: &[u8], cx: &mut Cx<'_>) {
+        let _ = self.handle_at_gate("on-packet", cx, |game, store| game.call_on_packet(store, connection, packet));
+    }
+
+    /// A client is gone. Whatever the game does about it, no entity stays bound to the connection.
+    pub(super) fn disconnected(&mut self, connection: u64, cx: &mut Cx<'_>) {
+        self.stage().connections.remove(&connection);
+        let _ = self.handle_at_gate("on-disconnect", cx, |game, store| game.call_on_disconnect(store, connection));
+        let stage = self.stage();
+        let bound: Vec<EntityId> = stage.world.entities_of(connection).collect();
+        if bound.is_empty() {
+            return;
+        }
+        let released = stage.world.transact(|world| {
+            bound.iter().try_for_each(|entity| world.set_connection(*entity, None))
+        });
+        if let Err(error) = released {
+            tracing::error!(connection, "an entity stays bound to a connection that is gone: {error}");
+        }
+        self.follow_activity(cx);
+    }
+
+    /// A guest's timer has fired.
+    pub(super) fn guest_timer(&mut self, id: u64, missed: u64, cx: &mut Cx<'_>) {
+        let stage = self.stage();
+        let Some(timer) = stage.timers.get(id).cloned() else { return };
+        if !timer.repeat {
+            stage.timers.remove(id);
+        }
+        let missed = u32::try_from(missed).unwrap_or(u32::MAX);
+        let fired = self.handle(timer.guest, "on-timer", cx, |game, store| {
+            game.call_on_timer(store, id, &timer.name, &timer.payload, missed)
+        });
+        if let Err(CallError::NotRunning) = fired {
+            self.drop_timers_of_disabled(timer.guest, cx);
+        }
+    }
+
+    /// A guest that will not run again needs no timers.
+    fn drop_timers_of_disabled(&mut self, guest: GuestId, cx: &mut Cx<'_>) {
+        if self.guests.games.get(&guest).is_some_and(|game| game.wants_restart()) {
+            return;
+        }
+        let stage = self.stage();
+        for id in stage.timers.of_guest(guest) {
+            if let Some(on_wheel) = stage.timers.remove(id).and_then(|timer| timer.on_wheel) {
+                cx.timers.unregister(on_wheel);
+            }
+        }
+    }
+
+    /// An NPC wants to act.
+    pub(super) fn intent(&mut self, intent: crate::guest::contract::sim::thinking::Intent, cx: &mut Cx<'_>) {
+        let _ = self.handle_at_gate("on-intent", cx, |game, store| game.call_on_intent(store, intent));
+    }
+}

@@ -1,0 +1,327 @@
+//! A running host: everything that [`Host::start`] starts, in order, and [`Host::stop`] stops, in reverse. The rooms do
+//! the work; this file only knows what depends on what.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use super::board::{Board, HostStatus, StatusReader};
+use super::guests::Guests;
+use super::settings::Config;
+use super::simulation::{HostSimulation, Item, TimerNames};
+use super::sink::LoopSink;
+use super::thinking::Thinking;
+use super::world_file::{self, WorldFileError, WorldSave};
+use crate::admin::{ControlError, ControlPort, ControlPortError, DataDir, DataDirError, HostControl};
+use crate::clock::SharedClock;
+use crate::guest::{
+    EngineError, GuestCode, GuestCounters, GuestId, GuestKind, GuestSettings, GuestState, Identity, LogLines,
+    LoopEngine, Stage, load,
+};
+use crate::net::{BoundGate, Connections, Gate, GateError, first_connection_at};
+use crate::sim::{GameLoop, LoopCore, LoopFailure, LoopHandle, OptionError, Outcome};
+use crate::world::{ThinkerId, World, WorldError};
+
+/// Where compiled code is kept in the data directory.
+const CODE_CACHE: &str = "code-cache";
+
+/// Threads for sockets and the control port.
+const IO_THREADS: usize = 2;
+
+/// Why a host did not start. Nothing of it is left.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    #[error(transparent)]
+    Gate(#[from] GateError),
+    #[error(transparent)]
+    Control(#[from] ControlPortError),
+    #[error(transparent)]
+    Options(#[from] OptionError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    WorldFile(#[from] WorldFileError),
+    #[error("the saved world does not fit: {0}")]
+    World(#[from] WorldError),
+    #[error("the file of guest \"{guest}\", {file}, cannot be read: {error}; build it, or mend `file`")]
+    GuestFile { guest: String, file: PathBuf, error: io::Error },
+    #[error("a thread cannot be started: {0}; the machine has no room for it")]
+    Thread(io::Error),
+}
+
+/// Why a host did not stop as it should.
+#[derive(Debug, thiserror::Error)]
+pub enum StopError {
+    #[error("the loop had failed before: {0}")]
+    Loop(LoopFailure),
+    #[error("the loop ended without the world's save")]
+    Unsaved,
+    #[error(transparent)]
+    WorldFile(#[from] WorldFileError),
+}
+
+/// A world that runs.
+pub struct Host {
+    game_loop: GameLoop<Item>,
+    gate: Gate,
+    control: ControlPort,
+    status: StatusReader,
+    data_dir: DataDir,
+    runtime: Runtime,
+}
+
+impl Host {
+    /// Starts everything: takes the data directory and the ports, compiles the guests, starts the loop, and lets
+    /// clients in. A guest whose file cannot be run is logged and left out; a file that is missing is an error.
+    pub fn start(config: &Config, clock: SharedClock) -> Result<Host, StartError> {
+        let sim_options = config.sim_options();
+        sim_options.validate()?;
+        let data_dir = DataDir::open(&config.data_dir)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(IO_THREADS)
+            .thread_name("wheelhouse-io")
+            .enable_all()
+            .build()
+            .map_err(StartError::Thread)?;
+        let gate_options = config.gate_options();
+        let bound_gate = runtime.block_on(BoundGate::bind(&gate_options))?;
+        let connections = Connections::new(&gate_options, first_connection_at(clock.wall_ms()));
+
+        let cache_folder = config.guest.code_cache.then(|| absolute(data_dir.path()).join(CODE_CACHE));
+        let engine = LoopEngine::new(&config.guest, cache_folder.as_deref(), Arc::clone(&clock))?;
+        let saved = world_file::read(data_dir.path())?;
+        let loaded = load_guests(config, &engine)?;
+        let counters = loaded.iter().map(|guest| Arc::clone(&guest.identity.counters)).collect();
+        let board = Arc::new(Board::default());
+        let simulation = simulation(config, engine, connections.clone(), Arc::clone(&board), saved, loaded)?;
+
+        let mut core = LoopCore::new(simulation, sim_options, Arc::clone(&clock))?;
+        name_timers(&mut core);
+        let game_loop = GameLoop::start(core).map_err(StartError::Thread)?;
+        // The queue is empty and the loop has just started.
+        let _ = game_loop.handle().try_post(Item::Start);
+
+        let status = StatusReader {
+            handle: game_loop.handle().clone(),
+            board,
+            connections: connections.clone(),
+            guests: counters,
+            started: clock.now(),
+            clock,
+        };
+        let sink = Arc::new(LoopSink::new(game_loop.handle().clone()));
+        let answering = Arc::new(Control { status: status.clone(), handle: game_loop.handle().clone() });
+        let (gate, control) = runtime.block_on(async {
+            let gate = bound_gate.open(connections, sink);
+            let control = ControlPort::open(&config.admin_options(), &data_dir, answering).await?;
+            Ok::<_, StartError>((gate, control))
+        })?;
+        Ok(Host { game_loop, gate, control, status, data_dir, runtime })
+    }
+
+    /// Where clients connect.
+    pub fn gate_address(&self) -> SocketAddr {
+        self.gate.local_address()
+    }
+
+    /// Where operators' programs connect.
+    pub fn control_address(&self) -> SocketAddr {
+        self.control.address()
+    }
+
+    /// The figures now.
+    pub fn status(&self) -> HostStatus {
+        self.status.read()
+    }
+
+    /// CPU time that the loop thread has used.
+    pub fn loop_cpu_time(&self) -> Duration {
+        self.game_loop.handle().metrics().cpu_time
+    }
+
+    /// Ends when the loop does, which without a stop means that it failed.
+    pub fn loop_ended(&self) -> impl Future<Output = Outcome> + Send + use<> {
+        self.game_loop.handle().completion()
+    }
+
+    /// The runtime of sockets and the control port, for those who wait for signals.
+    pub fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// Lets nobody in any more, finishes what was accepted, saves the world and stops.
+    pub fn stop(self) -> Result<(), StopError> {
+        let Host { game_loop, gate, control, status, data_dir, runtime } = self;
+        drop(status);
+        runtime.block_on(async {
+            gate.stop().await;
+            control.close().await;
+        });
+        let (reply, save) = crate::sim::reply::reply();
+        let stopped = game_loop.handle().stop_with(Item::Save { reply });
+        if let Err(error) = stopped {
+            return Err(match error {
+                crate::sim::StopError::Failed(failure) => StopError::Loop(failure),
+                _ => StopError::Unsaved,
+            });
+        }
+        let save: WorldSave = runtime.block_on(save).map_err(|_| StopError::Unsaved)?;
+        world_file::write(data_dir.path(), &save)?;
+        Ok(())
+    }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// A guest of the configuration and, unless it was refused, its code.
+struct LoadedGuest {
+    identity: Arc<Identity>,
+    kind: GuestKind,
+    code: Option<GuestCode>,
+    config_json: String,
+}
+
+fn load_guests(config: &Config, engine: &LoopEngine) -> Result<Vec<LoadedGuest>, StartError> {
+    let mut files = Vec::new();
+    for settings in config.enabled_guests() {
+        let bytes = fs::read(&settings.file).map_err(|error| StartError::GuestFile {
+            guest: settings.name.clone(),
+            file: settings.file.clone(),
+            error,
+        })?;
+        files.push((settings, bytes));
+    }
+    let guests = files.iter().enumerate().map(|(place, (settings, bytes))| {
+        let identity = identity(GuestId(place as u32), settings, config, engine);
+        let code = load(engine, settings, bytes)
+            .inspect_err(|error| {
+                identity.counters.failures.fetch_add(1, Ordering::Relaxed);
+                identity.counters.set_state(GuestState::Refused);
+                tracing::error!(guest = settings.name, file = %settings.file.display(), "the guest is refused: {error}");
+            })
+            .ok();
+        LoadedGuest { identity: Arc::new(identity), kind: settings.kind, code, config_json: settings.config_json() }
+    });
+    Ok(guests.collect())
+}
+
+fn identity(id: GuestId, settings: &GuestSettings, config: &Config, engine: &LoopEngine) -> Identity {
+    let clock = Arc::clone(engine.clock());
+    Identity {
+        id,
+        name: Arc::from(settings.name.as_str()),
+        writes: settings.kind == GuestKind::Game,
+        log: Arc::new(LogLines::new(&settings.name, config.guest.max_log_lines_per_s, Arc::clone(&clock))),
+        clock,
+        limits: Arc::clone(engine.limits()),
+        max_memory_bytes: settings.max_memory_bytes(&config.guest),
+        counters: Arc::new(GuestCounters::new(&settings.name, settings.kind)),
+        seed: config.world.seed,
+    }
+}
+
+fn simulation(
+    config: &Config,
+    engine: LoopEngine,
+    connections: Connections,
+    board: Arc<Board>,
+    saved: Option<WorldSave>,
+    loaded: Vec<LoadedGuest>,
+) -> Result<HostSimulation, StartError> {
+    let resumed = saved.is_some();
+    let (world, mut states) = match saved {
+        None => (World::new(config.world_limits()), Vec::new()),
+        Some(mut save) => {
+            save.rename_thinkers(|name| thinker_named(&loaded, name));
+            (World::restore(save.world, config.world_limits())?, save.states)
+        }
+    };
+    let mut stage = Box::new(Stage::new(world, config.stage_limits()));
+    let mut guests = Guests::default();
+    for LoadedGuest { identity, kind, code, config_json } in loaded {
+        let (id, name) = (identity.id, identity.name.to_string());
+        if kind == GuestKind::Thinker {
+            // Also one that was refused: its NPCs exist, they only do not think.
+            stage.thinkers.insert(name.clone(), ThinkerId(id.0));
+        }
+        let Some(code) = code else { continue };
+        match kind {
+            GuestKind::Game | GuestKind::Thinker => {
+                let state = states.iter().position(|(of, _)| *of == name).map(|at| states.swap_remove(at).1);
+                guests.order.push((id, state));
+            }
+            GuestKind::StepTask | GuestKind::Job => {
+                identity.counters.set_state(GuestState::Running);
+                stage.task_guests.insert(name.clone(), id);
+            }
+        }
+        if config.gate_guest().is_some_and(|gate_guest| gate_guest.name == name) {
+            guests.at_the_gate = Some(id);
+        }
+        guests.add(&engine, identity, code, config_json);
+    }
+    Ok(HostSimulation {
+        stage: Some(stage),
+        engine,
+        guests,
+        thinking: Thinking::new(&config.npc_options(), config.world.seed),
+        running_tasks: FxHashMap::default(),
+        ended_tasks: Vec::new(),
+        connections,
+        names: None,
+        checkpoint_interval: config.store.checkpoint_interval(),
+        resumed,
+        board,
+        effects: Vec::new(),
+        goes_on: false,
+    })
+}
+
+fn thinker_named(loaded: &[LoadedGuest], name: &str) -> Option<ThinkerId> {
+    let named = |guest: &&LoadedGuest| guest.kind == GuestKind::Thinker && &*guest.identity.name == name;
+    loaded.iter().find(named).map(|guest| ThinkerId(guest.identity.id.0))
+}
+
+/// The names belong to the wheel, which the core makes.
+fn name_timers(core: &mut LoopCore<HostSimulation>) {
+    let (simulation, cx) = core.parts();
+    simulation.names = Some(TimerNames {
+        npc_think: cx.timers.name("npc_think"),
+        guest: cx.timers.name("guest"),
+        restart: cx.timers.name("restart"),
+        checkpoint: cx.timers.name("checkpoint"),
+    });
+}
+
+/// Answers the control port.
+struct Control {
+    status: StatusReader,
+    handle: LoopHandle<Item>,
+}
+
+impl HostControl for Control {
+    async fn status(&self) -> Result<Value, ControlError> {
+        serde_json::to_value(self.status.read())
+            .map_err(|error| ControlError::Unavailable { reason: error.to_string() })
+    }
+
+    async fn cancel_task(&self, task: u64) -> Result<(), ControlError> {
+        match self.handle.post_with_reply(|reply| Item::CancelTask { task, reply }).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(ControlError::NoSuchTask { task }),
+            Err(error) => Err(ControlError::Unavailable { reason: error.to_string() }),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What the loop runs: the stage, the guests that live on it, and what items and timers mean here. Every call of a guest
+//! starts in this file; the work is in its neighbours.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use super::board::Board;
+use super::guests::Guests;
+use super::tasks::{Ended, RunningTask};
+use super::thinking::Thinking;
+use super::world_file::WorldSave;
+use crate::guest::{Effect, GuestId, LoopEngine, Stage, StageSlot};
+use crate::net::Connections;
+use crate::sim::{Firing, LoopContext, NameId, Reply};
+use crate::world::EntityId;
+
+/// Work for the loop.
+pub enum Item {
+    /// Start the guests. The first item there is.
+    Start,
+    /// A client has come.
+    Connected { connection: u64, address: String },
+    /// A client has sent a packet.
+    Packet { connection: u64, packet: bytes::Bytes },
+    /// A client is gone.
+    Disconnected { connection: u64 },
+    /// An operator cancels a task. The answer is whether it ran.
+    CancelTask { task: u64, reply: Reply<bool> },
+    /// Save everything: the last item there is.
+    Save { reply: Reply<WorldSave> },
+    /// There is more to do than one turn should take; take another.
+    GoOn,
+}
+
+/// What a timer on the wheel is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// An NPC is to think.
+    Think(EntityId),
+    /// A guest's own timer, by the id in the timer book.
+    Guest(u64),
+    /// A guest without an instance is to get one.
+    Restart(GuestId),
+    /// The guests' states are to be saved.
+    Checkpoint,
+}
+
+/// The names of the host's timers on the wheel. A guest's own names stay in the timer book.
+#[derive(Clone, Copy, Debug)]
+pub struct TimerNames {
+    pub npc_think: NameId,
+    pub guest: NameId,
+    pub restart: NameId,
+    pub checkpoint: NameId,
+}
+
+/// The simulation of a host.
+pub struct HostSimulation {
+    /// Empty only while a guest's call has the stage.
+    pub(super) stage: StageSlot,
+    pub(super) engine: LoopEngine,
+    pub(super) guests: Guests,
+    pub(super) thinking: Thinking,
+    /// The tasks that run, by the ids that guests know.
+    pub(super) running_tasks: FxHashMap<u64, RunningTask>,
+    /// Tasks that have ended and whose owners have yet to hear of it.
+    pub(super) ended_tasks: Vec<Ended>,
+    pub(super) connections: Connections,
+    /// Given before the loop starts.
+    pub(super) names: Option<TimerNames>,
+    pub(super) checkpoint_interval: Duration,
+    /// Whether the world was loaded, not new.
+    pub(super) resumed: bool,
+    pub(super) board: Arc<Board>,
+    /// Empty between handlers; kept for its allocation.
+    pub(super) effects: Vec<Effect>,
+    /// Whether an [`Item::GoOn`] is on its way.
+    pub(super) goes_on: bool,
+}
+
+pub(super) type Cx<'a> = LoopContext<'a, HostSimulation>;
+
+impl HostSimulation {
+    /// The stage, which no call has between two items.
+    pub(super) fn stage(&mut self) -> &mut Stage {
+        self.stage.as_deref_mut().expect("a call that was lent the stage gives it back before it returns")
+    }
+
+    /// The names of the host's timers.
+    pub(super) fn names(&self) -> TimerNames {
+        self.names.expect("the names are given before the loop starts")
+    }
+
+    /// Sees to it that there is another turn soon.
+    pub(super) fn go_on(&mut self, cx: &mut Cx<'_>) {
+        // Where the queue is full there is another turn anyway.
+        self.goes_on = self.goes_on || cx.handle.try_post(Item::GoOn).is_ok();
+    }
+}
+
+impl crate::sim::Simulation for HostSimulation {
+    type Item = Item;
+    type Timer = Timer;
+
+    fn run_item(&mut self, item: Item, cx: &mut Cx<'_>) -> anyhow::Result<()> {
+        match item {
+            Item::Start => self.start_guests(cx),
+            Item::Connected { connection, address } => self.connected(connection, &address, cx),
+            Item::Packet { connection, packet } => self.packet(connection, &packet, cx),
+            Item::Disconnected { connection } => self.disconnected(connection, cx),
+            Item::CancelTask { task, reply } => reply.send(self.cancel_task(task, cx)),
+            Item::Save { reply } => {
+                let save = self.save(cx);
+                reply.send(save);
+            }
+            Item::GoOn => self.goes_on = false,
+        }
+        Ok(())
+    }
+
+    fn fire_timer(&mut self, firing: Firing, timer: &mut Timer, cx: &mut Cx<'_>) -> anyhow::Result<()> {
+        match *timer {
+            Timer::Think(npc) => {
+                let stage = self.stage.as_deref().expect("no call has the stage while a timer fires");
+                self.thinking.due(&stage.world, npc);
+            }
+            Timer::Guest(id) => self.guest_timer(id, firing.missed, cx),
+            Timer::Restart(guest) => self.restart(guest, cx),
+            Timer::Checkpoint => self.checkpoint(cx),
+        }
+        Ok(())
+    }
+
+    fn end_timer_pass(&mut self, cx: &mut Cx<'_>) {
+        self.think(cx);
+    }
+
+    fn end_turn(&mut self, cx: &mut Cx<'_>) {
+        self.think_alone(cx);
+        self.tell_of_ended_tasks(cx);
+        self.publish();
+    }
+}

@@ -1,0 +1,191 @@
+//! Step tasks and jobs between the guests that start them and the dispatcher that runs them.
+
+use std::time::Duration;
+
+use super::guests::TaskCode;
+use super::simulation::{Cx, HostSimulation};
+use crate::guest::contract::sim::stepping::StepResult;
+use crate::guest::contract::sim::tasks::TaskFailure;
+use crate::guest::{CallError, GuestId, JobRun, NewTask, Slice, StepTaskRun, Verdict};
+use crate::sim::{Step, StepBudget, Task, TaskEnd, TaskId};
+
+/// A task that runs.
+#[derive(Clone, Copy, Debug)]
+pub struct RunningTask {
+    pub owner: GuestId,
+    pub in_dispatcher: TaskId,
+}
+
+/// How a task ended, for its owner.
+pub struct Ended {
+    pub owner: GuestId,
+    pub task: u64,
+    pub outcome: Result<Vec<u8>, TaskFailure>,
+}
+
+impl HostSimulation {
+    /// Starts a task that a handler has asked for.
+    pub(super) fn start_task(&mut self, new: NewTask, cx: &mut Cx<'_>) {
+        let NewTask { id, owner, guest, arguments } = new;
+        let Some(task_guest) = self.guests.tasks.get_mut(&guest) else {
+            let reason = "the guest is disabled".to_owned();
+            self.task_ended(owner, id, Err(TaskFailure::Crashed(reason)));
+            return;
+        };
+        task_guest.started += 1;
+        let number = task_guest.started;
+        let identity = &task_guest.identity;
+        let name = format!("{} {id}", identity.name);
+        let work = match &task_guest.code {
+            TaskCode::StepTask(_) => Work::ToStart { number, arguments },
+            TaskCode::Job(code) => {
+                Work::Job(Box::new(JobRun::start(&self.engine, code, identity, number, arguments)))
+            }
+        };
+        match cx.tasks.spawn(GuestTask { id, owner, guest, name, work }) {
+            Ok(in_dispatcher) => {
+                self.running_tasks.insert(id, RunningTask { owner, in_dispatcher });
+            }
+            Err(error) => self.task_ended(owner, id, Err(TaskFailure::Crashed(error.to_string()))),
+        }
+    }
+
+    /// Cancels a task, for its owner or an operator; false when it does not run.
+    pub(super) fn cancel_task(&mut self, task: u64, cx: &mut Cx<'_>) -> bool {
+        let Some(running) = self.running_tasks.get(&task).copied() else { return false };
+        cx.tasks.cancel(running.in_dispatcher);
+        self.task_ended(running.owner, task, Err(TaskFailure::Cancelled));
+        true
+    }
+
+    fn task_ended(&mut self, owner: GuestId, task: u64, outcome: Result<Vec<u8>, TaskFailure>) {
+        self.running_tasks.remove(&task);
+        self.stage().tasks.remove(&task);
+        self.ended_tasks.push(Ended { owner, task, outcome });
+    }
+
+    /// Tells owners how their tasks ended. What those handlers end in turn waits for the next turn.
+    pub(super) fn tell_of_ended_tasks(&mut self, cx: &mut Cx<'_>) {
+        for Ended { owner, task, outcome } in std::mem::take(&mut self.ended_tasks) {
+            let outcome = outcome.as_ref().map(Vec::as_slice);
+            let _ = self.handle(owner, "on-task", cx, |game, store| game.call_on_task(store, task, outcome));
+        }
+        if !self.ended_tasks.is_empty() {
+            self.go_on(cx);
+        }
+    }
+
+    /// Notes that a task of this guest failed; a guest that fails too often starts no more.
+    fn task_guest_failed(&mut self, guest: GuestId, now: Duration) {
+        let Some(task_guest) = self.guests.tasks.get_mut(&guest) else { return };
+        if task_guest.supervisor.failed(now) == Verdict::Disable {
+            task_guest.identity.disable();
+            self.guests.tasks.remove(&guest);
+            self.stage().task_guests.retain(|_, id| *id != guest);
+        }
+    }
+}
+
+/// A guest's step task or job in the dispatcher.
+struct GuestTask {
+    id: u64,
+    owner: GuestId,
+    guest: GuestId,
+    name: String,
+    work: Work,
+}
+
+enum Work {
+    /// A step task before its first step.
+    ToStart { number: u64, arguments: Vec<u8> },
+    StepTask(Box<StepTaskRun>),
+    Job(Box<JobRun>),
+}
+
+/// What one step came to: go on, or this end.
+type Progress = Result<Step, Result<Vec<u8>, CallError>>;
+
+impl Task<HostSimulation> for GuestTask {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn can_be_cut(&self) -> bool {
+        matches!(self.work, Work::Job(_))
+    }
+
+    fn step(&mut self, budget: StepBudget, simulation: &mut HostSimulation, cx: &mut Cx<'_>) -> Step {
+        match self.advance(budget, simulation) {
+            Ok(step) => step,
+            Err(end) => self.end(end, simulation, cx),
+        }
+    }
+
+    fn ended(&mut self, end: TaskEnd, simulation: &mut HostSimulation, _cx: &mut Cx<'_>) {
+        // A guest's end has been told by the step that came to it. This is for a step that panicked.
+        if let (TaskEnd::Failed(error), true) = (end, simulation.running_tasks.contains_key(&self.id)) {
+            let crash = Err(TaskFailure::Crashed(format!("{error:#}")));
+            simulation.task_ended(self.owner, self.id, crash);
+        }
+    }
+}
+
+impl GuestTask {
+    fn advance(&mut self, budget: StepBudget, simulation: &mut HostSimulation) -> Progress {
+        match &mut self.work {
+            Work::ToStart { number, arguments } => {
+                let (number, arguments) = (*number, std::mem::take(arguments));
+                let run = start_step_task(self.guest, number, &arguments, simulation).map_err(Err)?;
+                self.work = Work::StepTask(Box::new(run));
+                Ok(Step::InProgress)
+            }
+            Work::StepTask(run) => {
+                let timeslice_ns = budget.timeslice.as_nanos() as u64;
+                match run.step(&mut simulation.stage, timeslice_ns).map_err(Err)? {
+                    StepResult::InProgress => Ok(Step::InProgress),
+                    StepResult::Waiting => Ok(Step::Waiting),
+                    StepResult::Finished(result) => Err(Ok(result)),
+                    StepResult::Failed(message) => Err(Err(CallError::Refused(message))),
+                }
+            }
+            Work::Job(run) => match run.slice(budget.budget) {
+                Slice::Suspended => Ok(Step::InProgress),
+                Slice::Ended(result) => Err(result),
+            },
+        }
+    }
+
+    /// Tells the owner, and the supervisor where it was the guest's fault.
+    fn end(&self, end: Result<Vec<u8>, CallError>, simulation: &mut HostSimulation, cx: &mut Cx<'_>) -> Step {
+        let limit = simulation.engine.limits().max_payload_bytes();
+        let (step, outcome) = match end {
+            Ok(result) if result.len() > limit => {
+                let message = format!("the result has {} bytes; guest.max_payload_kb allows {limit}", result.len());
+                (Step::Failed(anyhow::anyhow!(message.clone())), Err(TaskFailure::Crashed(message)))
+            }
+            Ok(result) => (Step::Finished, Ok(result)),
+            Err(CallError::Refused(message)) => {
+                (Step::Failed(anyhow::anyhow!(message.clone())), Err(TaskFailure::Failed(message)))
+            }
+            Err(error) => {
+                simulation.task_guest_failed(self.guest, cx.clock.now());
+                let message = error.to_string();
+                (Step::Failed(error.into()), Err(TaskFailure::Crashed(message)))
+            }
+        };
+        simulation.task_ended(self.owner, self.id, outcome);
+        simulation.go_on(cx);
+        step
+    }
+}
+
+fn start_step_task(
+    guest: GuestId,
+    number: u64,
+    arguments: &[u8],
+    simulation: &mut HostSimulation,
+) -> Result<StepTaskRun, CallError> {
+    let Some(task_guest) = simulation.guests.tasks.get(&guest) else { return Err(CallError::NotRunning) };
+    let TaskCode::StepTask(code) = &task_guest.code else { return Err(CallError::NotRunning) };
+    StepTaskRun::start(&simulation.engine, code, &task_guest.identity, number, &mut simulation.stage, arguments)
+}

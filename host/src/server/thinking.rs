@@ -1,0 +1,239 @@
+//! The thinking of NPCs: those due in one timer pass, gathered, thought in one call for each thinker, and their intents
+//! applied. A batch that fails is thought again NPC by NPC, one failure a turn, so that a bad NPC costs itself and the
+//! loop no more than one deadline at a time; an NPC that fails alone then thinks seldom, so that it does not wear its
+//! thinker out.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use super::simulation::{Cx, HostSimulation, Timer};
+use crate::guest::contract::sim::thinking::{Action, Intent, Npc, Sighting, Traits};
+use crate::guest::{CallError, GuestId};
+use crate::sim::{NameId, TimerError, TimerId, TimerWheel};
+use crate::world::{
+    self, EntityId, Intents, NpcCounts, NpcOptions, NpcTicks, NpcView, Outcome, SEEN_PLAYER, Sight, ThinkTimers,
+    ThinkerId, World,
+};
+
+/// How long an NPC that failed alone rests before it is tried again; it doubles each time.
+const FIRST_REST: Duration = Duration::from_secs(8);
+/// The longest rest.
+const LONGEST_REST: Duration = Duration::from_secs(512);
+
+/// Time for NPCs that are thought alone, looked at between two of them.
+const ALONE_BUDGET: Duration = Duration::from_millis(2);
+
+/// The state of thinking, and what its batches are built in.
+pub struct Thinking {
+    ticks: NpcTicks<TimerId>,
+    sight: Sight,
+    intents: Intents,
+    due: Vec<EntityId>,
+    views: Vec<NpcView>,
+    seen: Vec<world::Sighting>,
+    npcs_sent: Vec<Npc>,
+    seen_sent: Vec<Sighting>,
+    /// NPCs to be thought alone, and by whom.
+    alone: VecDeque<(ThinkerId, EntityId)>,
+    /// NPCs that failed alone.
+    resting: FxHashMap<EntityId, Rest>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    until: Duration,
+    length: Duration,
+}
+
+/// The wheel, as the NPC ticks use it.
+pub(super) struct ThinkWheel<'a> {
+    pub now: Duration,
+    pub name: NameId,
+    pub timers: &'a mut TimerWheel<Timer>,
+}
+
+impl ThinkTimers for ThinkWheel<'_> {
+    type Timer = TimerId;
+    type Error = TimerError;
+
+    fn start(&mut self, npc: EntityId, first: Duration, interval: Duration) -> Result<TimerId, TimerError> {
+        self.timers.register(self.now, self.name, interval, Some(first), true, Timer::Think(npc))
+    }
+
+    fn stop(&mut self, timer: TimerId) {
+        self.timers.unregister(timer);
+    }
+}
+
+impl Thinking {
+    pub fn new(options: &NpcOptions, seed: u64) -> Self {
+        Self {
+            ticks: NpcTicks::new(options, seed),
+            sight: Sight::new(options),
+            intents: Intents::new(options),
+            due: Vec::new(),
+            views: Vec::new(),
+            seen: Vec::new(),
+            npcs_sent: Vec::new(),
+            seen_sent: Vec::new(),
+            alone: VecDeque::new(),
+            resting: FxHashMap::default(),
+        }
+    }
+
+    /// The timer of an NPC has fired.
+    pub fn due(&mut self, world: &World, npc: EntityId) {
+        self.ticks.fired(world, npc);
+    }
+
+    /// Starts and stops timers after commits.
+    pub(super) fn follow(&mut self, world: &mut World, wheel: &mut ThinkWheel<'_>) {
+        self.ticks.follow(world, wheel);
+    }
+
+    /// The NPC part of the metrics.
+    pub fn counts(&self, world: &World) -> NpcCounts {
+        self.ticks.counts(world)
+    }
+
+    /// Fills the batch with what these NPCs see.
+    fn gather(&mut self, world: &World) {
+        self.sight.gather(world, &self.due, &mut self.views, &mut self.seen);
+        self.npcs_sent.clear();
+        self.npcs_sent.extend(self.views.iter().map(|view| Npc {
+            id: view.id,
+            kind: view.kind,
+            map: view.map,
+            x: view.x,
+            y: view.y,
+            seen_first: view.seen_first,
+            seen_count: view.seen_count,
+        }));
+        self.seen_sent.clear();
+        self.seen_sent.extend(self.seen.iter().map(|seen| Sighting {
+            id: seen.id,
+            kind: seen.kind,
+            x: seen.x,
+            y: seen.y,
+            traits: if seen.flags & SEEN_PLAYER == 0 { Traits::empty() } else { Traits::PLAYER },
+        }));
+    }
+
+    /// Takes NPCs that have failed alone out of the batch: they rest, or are thought alone again.
+    fn set_resting_apart(&mut self, thinker: ThinkerId, now: Duration) {
+        if self.resting.is_empty() {
+            return;
+        }
+        self.due.retain(|npc| match self.resting.get(npc) {
+            None => true,
+            Some(rest) if rest.until <= now => {
+                self.alone.push_back((thinker, *npc));
+                false
+            }
+            Some(_) => false,
+        });
+    }
+
+    fn failed_alone(&mut self, npc: EntityId, now: Duration, error: &CallError) {
+        self.ticks.think_failed(npc, error);
+        let length = self.resting.get(&npc).map_or(FIRST_REST, |rest| (rest.length * 2).min(LONGEST_REST));
+        self.resting.insert(npc, Rest { until: now + length, length });
+    }
+}
+
+impl HostSimulation {
+    /// Thinks everybody who is due.
+    pub(super) fn think(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.clock.now();
+        while let Some(thinker) = self.thinking.ticks.take_batch(&mut self.thinking.due) {
+            self.thinking.set_resting_apart(thinker, now);
+            match self.think_due(thinker, cx) {
+                Ok(()) | Err(CallError::NotRunning) => {}
+                Err(_) => {
+                    let batch = self.thinking.due.iter().map(|npc| (thinker, *npc));
+                    self.thinking.alone.extend(batch);
+                }
+            }
+        }
+    }
+
+    /// Thinks those who have to be thought alone, until one fails or the time is up.
+    pub(super) fn think_alone(&mut self, cx: &mut Cx<'_>) {
+        let until = cx.clock.now() + ALONE_BUDGET;
+        while let Some((thinker, npc)) = self.thinking.alone.pop_front() {
+            self.thinking.due.clear();
+            self.thinking.due.push(npc);
+            match self.think_due(thinker, cx) {
+                Ok(()) => {
+                    self.thinking.resting.remove(&npc);
+                }
+                Err(CallError::NotRunning) => {}
+                Err(error) => {
+                    self.thinking.failed_alone(npc, cx.clock.now(), &error);
+                    break;
+                }
+            }
+            if cx.clock.now() >= until {
+                break;
+            }
+        }
+        if !self.thinking.alone.is_empty() {
+            self.go_on(cx);
+        }
+    }
+
+    /// One call for the NPCs in `due`, and what they want done.
+    fn think_due(&mut self, thinker: ThinkerId, cx: &mut Cx<'_>) -> Result<(), CallError> {
+        if self.thinking.due.is_empty() {
+            return Ok(());
+        }
+        let Some(guest) = self.guests.thinkers.get_mut(&thinker).filter(|guest| guest.is_running()) else {
+            return Err(CallError::NotRunning);
+        };
+        let stage = self.stage.as_deref().expect("no call has the stage between two batches");
+        self.thinking.gather(&stage.world);
+        if self.thinking.views.is_empty() {
+            return Ok(());
+        }
+        let now_ns = cx.clock.now().as_nanos() as u64;
+        let (npcs, seen) = (&self.thinking.npcs_sent, &self.thinking.seen_sent);
+        let thought = guest.call(&mut self.stage, "think", |bindings, store| {
+            bindings.call_think(store, now_ns, npcs, seen).map(Ok)
+        });
+        match thought {
+            Ok(intents) => {
+                self.apply(&intents, cx);
+                Ok(())
+            }
+            Err(error) => {
+                self.look_after(GuestId(thinker.0), cx);
+                Err(error)
+            }
+        }
+    }
+
+    fn apply(&mut self, intents: &[Intent], cx: &mut Cx<'_>) {
+        self.thinking.intents.expect(&self.thinking.views);
+        for intent in intents {
+            let wanted = world::Intent {
+                npc: intent.npc,
+                action: match intent.action {
+                    Action::Stay => world::Action::Stay,
+                    Action::Move => world::Action::Move,
+                    Action::Act => world::Action::Act,
+                },
+                x: intent.x,
+                y: intent.y,
+                target: intent.target,
+                argument: intent.argument,
+            };
+            let stage = self.stage.as_deref_mut().expect("no call has the stage between two intents");
+            if self.thinking.intents.apply(&mut stage.world, &wanted) == Outcome::Act {
+                self.intent(*intent, cx);
+            }
+        }
+        self.follow_activity(cx);
+    }
+}

@@ -1,0 +1,102 @@
+//! The world between two runs of the host: one file in the data directory, written when the host stops and read when it
+//! starts. Written beside the old one and then moved over it, so that there is always a whole one.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::simulation::{Cx, HostSimulation};
+use crate::world::{ThinkerId, WorldSnapshot};
+
+const FILE_NAME: &str = "world.postcard";
+/// Raised when the layout of [`WorldSave`] changes.
+const LAYOUT: u32 = 1;
+
+/// Everything that the next run begins with.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct WorldSave {
+    pub world: WorldSnapshot,
+    /// Guest names by thinker id: ids are places in a configuration, which may change.
+    pub thinkers: Vec<(ThinkerId, String)>,
+    /// What guests saved, by name.
+    pub states: Vec<(String, Vec<u8>)>,
+}
+
+/// Why a saved world cannot be used, or written.
+#[derive(Debug, thiserror::Error)]
+pub enum WorldFileError {
+    #[error("the saved world {file} cannot be read: {error}; mend its permissions or move it away")]
+    Read { file: PathBuf, error: std::io::Error },
+    #[error("the saved world {file} is damaged ({error}) and was left as it is; move it away to begin a new world")]
+    Damaged { file: PathBuf, error: postcard::Error },
+    #[error("the saved world {file} was written by a newer Wheelhouse (layout {layout}); run that one")]
+    Newer { file: PathBuf, layout: u32 },
+    #[error("the world could not be saved to {file}: {error}; make room or mend the permissions")]
+    Write { file: PathBuf, error: std::io::Error },
+}
+
+/// Reads the saved world, if there is one.
+pub fn read(data_dir: &Path) -> Result<Option<WorldSave>, WorldFileError> {
+    let file = data_dir.join(FILE_NAME);
+    let bytes = match fs::read(&file) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(WorldFileError::Read { file, error }),
+    };
+    let (layout, rest): (u32, &[u8]) = match postcard::take_from_bytes(&bytes) {
+        Ok(read) => read,
+        Err(error) => return Err(WorldFileError::Damaged { file, error }),
+    };
+    if layout > LAYOUT {
+        return Err(WorldFileError::Newer { file, layout });
+    }
+    match postcard::from_bytes(rest) {
+        Ok(save) => Ok(Some(save)),
+        Err(error) => Err(WorldFileError::Damaged { file, error }),
+    }
+}
+
+/// Writes the saved world.
+pub fn write(data_dir: &Path, save: &WorldSave) -> Result<(), WorldFileError> {
+    let file = data_dir.join(FILE_NAME);
+    let new_file = file.with_extension("new");
+    let written = encode(save).and_then(|bytes| {
+        let mut out = File::create(&new_file)?;
+        out.write_all(&bytes)?;
+        out.sync_all()?;
+        fs::rename(&new_file, &file)?;
+        File::open(data_dir)?.sync_all()
+    });
+    written.map_err(|error| WorldFileError::Write { file, error })
+}
+
+fn encode(save: &WorldSave) -> std::io::Result<Vec<u8>> {
+    postcard::to_stdvec(&LAYOUT).and_then(|layout| postcard::to_extend(save, layout)).map_err(std::io::Error::other)
+}
+
+impl HostSimulation {
+    /// Everything that is worth keeping.
+    pub(super) fn save(&mut self, cx: &mut Cx<'_>) -> WorldSave {
+        let states = self.save_guests(cx);
+        let stage = self.stage();
+        let mut world = stage.world.snapshot();
+        world.forget_connections();
+        let thinkers = stage.thinkers.iter().map(|(name, id)| (*id, name.clone())).collect();
+        WorldSave { world, thinkers, states }
+    }
+}
+
+impl WorldSave {
+    /// Gives each NPC the thinker of that name in this run's configuration, or none.
+    pub fn rename_thinkers(&mut self, now: impl Fn(&str) -> Option<ThinkerId>) {
+        let renamed: Vec<(ThinkerId, Option<ThinkerId>)> =
+            self.thinkers.iter().map(|(before, name)| (*before, now(name))).collect();
+        for entity in &mut self.world.entities {
+            if let Some(thinker) = entity.thinker {
+                entity.thinker = renamed.iter().find(|(before, _)| *before == thinker).and_then(|(_, now)| *now);
+            }
+        }
+    }
+}
