@@ -69,6 +69,21 @@ async fn the_loop_hears_of_a_close_at_once_although_the_client_has_yet_to_read()
 }
 
 #[tokio::test]
+async fn a_closed_client_that_does_not_read_is_not_waited_for_without_end() {
+    let options = GateOptions { max_backlog_kb: 64 * 1024, drain_timeout_ms: 50, ..options() };
+    let (gate, connections, _sink) = open(options).await;
+    let mut client = Client::connect(gate.local_address()).await.unwrap();
+    echo(&mut client, b"hello").await.unwrap();
+    for _ in 0..500 {
+        connections.send(1, &[5; 60_000]).unwrap();
+    }
+    connections.close(1);
+    until(|| connections.snapshot().open == 0).await;
+    drop(client);
+    within(gate.stop()).await;
+}
+
+#[tokio::test]
 async fn a_full_loop_slows_its_clients_and_loses_no_packet() {
     let options = GateOptions { frame_burst: 100_000, max_backlog_kb: 64 * 1024, ..options() };
     let (gate, connections, sink) = open(options).await;

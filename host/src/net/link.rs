@@ -182,6 +182,15 @@ mod tests {
     }
 
     #[test]
+    fn a_writer_that_has_not_written_anything_yet_leaves_no_more_room() {
+        let link = link();
+        assert!(link.push(&[0; 58]).0.is_ok());
+        assert!(link.take(&mut BytesMut::new()));
+        let over = SendError::Backlog { connection: 1, backlog_bytes: 60 };
+        assert_eq!(link.push(&[0; 39]), (Err(over), Call::Needed), "60 being written and 41 more are over {LIMIT}");
+    }
+
+    #[test]
     fn one_frame_longer_than_the_backlog_is_taken_when_nothing_else_waits() {
         let link = link();
         assert!(link.push(&[0; 5000]).0.is_ok());
