@@ -139,21 +139,21 @@ impl Nearest {
 
     /// Sorts the candidates so that at least the first `limit` are the nearest, in order.
     fn sort_nearest(&mut self, limit: usize, reach_squared: usize) {
-        let found = self.candidates.len();
-        let last = limit.min(found).saturating_sub(1);
+        let Some(last) = limit.min(self.candidates.len()).checked_sub(1) else {
+            return;
+        };
+        let mut contenders = self.candidates.len();
         if reach_squared < COUNTED_DISTANCES {
             self.sort_by_counting(reach_squared);
-            // Now all is in order but ties, and that all over after the last one wanted is of no interest.
-            if let Some(last) = self.candidates.get(last) {
-                let end = self.starts[distance_squared(*last)] as usize;
-                self.candidates[..end].sort_unstable();
-            }
-        } else if found > limit {
-            let (nearer, _, _) = self.candidates.select_nth_unstable(last);
-            nearer.sort_unstable();
-        } else {
-            self.candidates.sort_unstable();
+            // Now all is in order but ties, and what is farther than the last one wanted is out.
+            contenders = self.starts[distance_squared(self.candidates[last])] as usize;
         }
+        let mut contenders = &mut self.candidates[..contenders];
+        if contenders.len() > 2 * limit {
+            contenders.select_nth_unstable(last);
+            contenders = &mut contenders[..limit];
+        }
+        contenders.sort_unstable();
     }
 
     /// Sorts by distance alone. Each of `starts` then tells where the next greater distance begins.
