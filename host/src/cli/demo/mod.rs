@@ -76,7 +76,8 @@ pub fn run(args: DemoArgs) -> anyhow::Result<()> {
 
 /// Sizes the example world: every sector near a player, room for a timer to each NPC, and no port that could be taken.
 fn fit(config: &mut Config, args: &DemoArgs) -> anyhow::Result<()> {
-    let side = f64::from(args.players).sqrt().ceil() as u32;
+    // Players beyond the square share homes.
+    let side = args.players.isqrt();
     let wolves = args.npcs / ANIMALS_PER_WOLF;
     let map_sectors = side * SECTORS_PER_PLAYER;
     set(&mut config.guests, "rules", "player_grid", side)?;
