@@ -9,12 +9,11 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 use super::simulation::{Cx, HostSimulation, Timer};
-use crate::guest::contract::sim::thinking::{Action, Intent, Npc, Sighting, Traits};
-use crate::guest::{CallError, GuestId};
+use crate::guest::contract::sim::thinking::{Action, Intent};
+use crate::guest::{CallError, GuestId, ThinkBatch};
 use crate::sim::{NameId, TimerError, TimerId, TimerWheel};
 use crate::world::{
-    self, EntityId, Intents, NpcCounts, NpcOptions, NpcTicks, NpcView, Outcome, SEEN_PLAYER, Sight, ThinkTimers,
-    ThinkerId, World,
+    self, EntityId, Intents, NpcCounts, NpcOptions, NpcTicks, Outcome, Sight, ThinkTimers, ThinkerId, World,
 };
 
 /// How long an NPC that failed alone rests before it is tried again; it doubles each time.
@@ -31,10 +30,7 @@ pub struct Thinking {
     sight: Sight,
     intents: Intents,
     due: Vec<EntityId>,
-    views: Vec<NpcView>,
-    seen: Vec<world::Sighting>,
-    npcs_sent: Vec<Npc>,
-    seen_sent: Vec<Sighting>,
+    batch: ThinkBatch,
     /// NPCs to be thought alone, and by whom.
     alone: VecDeque<(ThinkerId, EntityId)>,
     /// NPCs that failed alone.
@@ -74,10 +70,7 @@ impl Thinking {
             sight: Sight::new(options),
             intents: Intents::new(options),
             due: Vec::new(),
-            views: Vec::new(),
-            seen: Vec::new(),
-            npcs_sent: Vec::new(),
-            seen_sent: Vec::new(),
+            batch: ThinkBatch::default(),
             alone: VecDeque::new(),
             resting: FxHashMap::default(),
         }
@@ -96,29 +89,6 @@ impl Thinking {
     /// The NPC part of the metrics.
     pub fn counts(&self, world: &World) -> NpcCounts {
         self.ticks.counts(world)
-    }
-
-    /// Fills the batch with what these NPCs see.
-    fn gather(&mut self, world: &World) {
-        self.sight.gather(world, &self.due, &mut self.views, &mut self.seen);
-        self.npcs_sent.clear();
-        self.npcs_sent.extend(self.views.iter().map(|view| Npc {
-            id: view.id,
-            kind: view.kind,
-            map: view.map,
-            x: view.x,
-            y: view.y,
-            seen_first: view.seen_first,
-            seen_count: view.seen_count,
-        }));
-        self.seen_sent.clear();
-        self.seen_sent.extend(self.seen.iter().map(|seen| Sighting {
-            id: seen.id,
-            kind: seen.kind,
-            x: seen.x,
-            y: seen.y,
-            traits: if seen.flags & SEEN_PLAYER == 0 { Traits::empty() } else { Traits::PLAYER },
-        }));
     }
 
     /// Takes NPCs that have failed alone out of the batch: they rest, or are thought alone again.
@@ -193,16 +163,12 @@ impl HostSimulation {
             return Err(CallError::NotRunning);
         };
         let stage = self.stage.as_deref().expect("no call has the stage between two batches");
-        self.thinking.gather(&stage.world);
-        if self.thinking.views.is_empty() {
+        let Thinking { batch, sight, due, .. } = &mut self.thinking;
+        batch.gather(sight, &stage.world, due);
+        if batch.views().is_empty() {
             return Ok(());
         }
-        let now_ns = cx.clock.now().as_nanos() as u64;
-        let (npcs, seen) = (&self.thinking.npcs_sent, &self.thinking.seen_sent);
-        let thought = guest.call(&mut self.stage, "think", |bindings, store| {
-            bindings.call_think(store, now_ns, npcs, seen).map(Ok)
-        });
-        match thought {
+        match batch.think(guest, &mut self.stage, cx.clock.now()) {
             Ok(intents) => {
                 self.apply(&intents, cx);
                 Ok(())
@@ -215,7 +181,7 @@ impl HostSimulation {
     }
 
     fn apply(&mut self, intents: &[Intent], cx: &mut Cx<'_>) {
-        self.thinking.intents.expect(&self.thinking.views);
+        self.thinking.intents.expect(self.thinking.batch.views());
         for intent in intents {
             let wanted = world::Intent {
                 npc: intent.npc,
