@@ -5,7 +5,8 @@
 //! A deadline is kept in nanoseconds and rounds *up* to the tick, so a timer never fires early. A timer that repeats
 //! counts from its nominal deadline, so it does not drift; occurrences that were missed are one firing that says how
 //! many. Deadlines in the same tick fire in order of registration. Registering, cancelling, firing and finding the
-//! next wake-up take constant time (see [`levels`]), cancelling by name takes time for what it cancels.
+//! next wake-up take constant time (see [`levels`]), cancelling by name takes time for what it cancels
+//! and for timers of that name that ended since.
 
 mod levels;
 mod names;
@@ -208,7 +209,8 @@ impl<T> TimerWheel<T> {
             }
             None => self.entries.push(entry),
         }
-        self.names.add(name, index);
+        let entries = &self.entries;
+        self.names.add(name, id, |id| entries[TimerId(id).index()].id == id);
         self.active += 1;
         self.counts.registered += 1;
         Ok(TimerId(id))
@@ -265,8 +267,8 @@ impl<T> TimerWheel<T> {
     /// [`Self::unregister_named`] without hashing.
     pub fn unregister_all_of(&mut self, name: NameId) -> usize {
         let count = self.names.count(name);
-        while let Some(index) = self.names.any_bearer(name) {
-            self.cancel(index as usize);
+        for id in self.names.take_bearers(name) {
+            self.unregister(TimerId(id));
         }
         count
     }
@@ -309,7 +311,7 @@ impl<T> TimerWheel<T> {
         self.vacant = index as u32;
         let payload = entry.payload.take();
         let name = entry.name;
-        self.names.remove(name, index as u32);
+        self.names.remove_one(name);
         self.active -= 1;
         payload
     }

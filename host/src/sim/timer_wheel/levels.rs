@@ -9,8 +9,8 @@
 //! The ids of a slot lie in chunks taken from one pool. A cancelled id leaves a hole, and a chunk of holes goes back
 //! to the pool, so no operation here looks at more than one chunk, one slot, or the bitmap.
 
-/// Ids in one chunk, so that a chunk is two cache lines.
-const CHUNK_IDS: usize = 14;
+/// Ids in one chunk, so that a chunk is one cache line, and taking an id out touches no other.
+const CHUNK_IDS: usize = 6;
 
 /// Slots of every level but the lowest, so that one word holds its occupancy.
 const UPPER_SLOTS_BITS: u32 = 6;
