@@ -89,6 +89,7 @@ pub struct TimerCounts {
     pub coalesced: u64,
 }
 
+#[repr(align(64))]
 struct Entry<T> {
     /// The timer's id, or [`HOLE`] in a vacant entry.
     id: u64,

@@ -57,12 +57,7 @@ impl Name {
 
 impl Names {
     pub fn new() -> Self {
-        Self {
-            by_text: FxHashMap::default(),
-            names: Vec::new(),
-            vacant: Vec::new(),
-            sweep_at: FIRST_SWEEP,
-        }
+        Self { by_text: FxHashMap::default(), names: Vec::new(), vacant: Vec::new(), sweep_at: FIRST_SWEEP }
     }
 
     /// The id of `text`, for good.
