@@ -23,9 +23,24 @@ pub(super) const HOLE: u64 = 0;
 
 /// Where an id lies, so that it can be taken out without a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub chunk: u32,
-    pub position: u32,
+pub(super) struct Place(u32);
+
+/// Bits of a place that say where in its chunk an id lies.
+const POSITION_BITS: u32 = 3;
+const POSITION_MASK: u32 = (1 << POSITION_BITS) - 1;
+
+impl Place {
+    fn new(chunk: u32, position: usize) -> Self {
+        Self((chunk << POSITION_BITS) | position as u32)
+    }
+
+    fn chunk(self) -> u32 {
+        self.0 >> POSITION_BITS
+    }
+
+    fn position(self) -> usize {
+        (self.0 & POSITION_MASK) as usize
+    }
 }
 
 /// The next slot that holds anything.
@@ -118,7 +133,7 @@ impl Levels {
                 chunk.ids[position] = id;
                 chunk.len += 1;
                 chunk.live += 1;
-                return Place { chunk: tail, position: position as u32 };
+                return Place::new(tail, position);
             }
         }
         self.insert_in_new_chunk(slot, tail, id)
@@ -147,17 +162,21 @@ impl Levels {
             _ => self.chunks[tail as usize].next = at,
         }
         self.slots[slot].tail = at;
-        Place { chunk: at, position: 0 }
+        Place::new(at, 0)
     }
 
-    /// Takes the id at `place` out of its slot.
+    /// Takes `id` out of its slot, if it lies at `place` still: it does not once its slot was detached.
     #[inline]
-    pub fn remove(&mut self, place: Place) {
-        let chunk = &mut self.chunks[place.chunk as usize];
-        chunk.ids[place.position as usize] = HOLE;
+    pub fn remove(&mut self, place: Place, id: u64) {
+        let chunk = &mut self.chunks[place.chunk() as usize];
+        let found = &mut chunk.ids[place.position()];
+        if *found != id {
+            return;
+        }
+        *found = HOLE;
         chunk.live -= 1;
         if chunk.live == 0 {
-            self.unlink(place.chunk);
+            self.unlink(place.chunk());
         }
     }
 
@@ -178,8 +197,11 @@ impl Levels {
         self.release(at);
     }
 
+    /// Gives a chunk back to the pool, without ids, so that no old place leads to one.
     fn release(&mut self, at: u32) {
-        self.chunks[at as usize].next = self.free_chunk;
+        let chunk = &mut self.chunks[at as usize];
+        chunk.ids = [HOLE; CHUNK_IDS];
+        chunk.next = self.free_chunk;
         self.free_chunk = at;
     }
 
