@@ -27,6 +27,9 @@ use names::Names;
 const INDEX_BITS: u32 = 24;
 const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
 
+/// How many timers are read ahead of their turn.
+const AHEAD: usize = 16;
+
 /// The most timers a wheel can hold, whatever its options say.
 pub const MAX_PENDING_LIMIT: usize = 1 << INDEX_BITS;
 
@@ -338,10 +341,11 @@ impl<T> TimerWheel<T> {
 
     /// How long after `now` the loop should look again: zero if a timer is due, nothing if there are no timers. For
     /// timers more than a turn away it may be early, by enough to move them a level down.
-    pub fn next_wakeup(&self, now: Duration) -> Option<Duration> {
+    pub fn next_wakeup(&mut self, now: Duration) -> Option<Duration> {
         if self.due_done < self.due.len() {
             return Some(Duration::ZERO);
         }
+        self.levels.settle();
         let upcoming = self.levels.upcoming()?;
         let at_ns = upcoming.tick.saturating_mul(self.tick_ns);
         Some(Duration::from_nanos(at_ns.saturating_sub(nanos(now))))
@@ -357,6 +361,9 @@ impl<T> TimerWheel<T> {
         let now_ns = nanos(now);
         loop {
             while let Some(&id) = self.due.get(self.due_done) {
+                if self.due_done.is_multiple_of(AHEAD) {
+                    self.touch(&self.due[self.due_done..]);
+                }
                 self.due_done += 1;
                 // A timer that was cancelled after its slot came due has left its entry.
                 let Some(index) = self.entry_index(TimerId(id)) else { continue };
@@ -414,6 +421,7 @@ impl<T> TimerWheel<T> {
     /// Moves to the next tick, not after `target`, at which ids are due, and lays them out in order. `false` when
     /// there is none.
     fn advance(&mut self, target: u64) -> bool {
+        self.levels.settle();
         while let Some(upcoming) = self.levels.upcoming() {
             if upcoming.tick > target {
                 break;
@@ -437,39 +445,38 @@ impl<T> TimerWheel<T> {
 
     /// Spreads a slot of a higher level over the levels below.
     fn cascade(&mut self, slot: usize) {
-        let mut next = self.levels.detach(slot);
-        while next != NOWHERE {
-            let chunk = self.levels.take_chunk(next);
-            for &id in &chunk.ids[..chunk.len] {
-                if id != HOLE {
-                    let entry = &mut self.entries[TimerId(id).index()];
-                    entry.place = self.levels.insert(entry.deadline_ns.div_ceil(self.tick_ns), id);
-                }
+        // Nothing is due, so its list is free to hold the ids on their way.
+        self.levels.take_slot(slot, &mut self.due);
+        for done in 0..self.due.len() {
+            if done.is_multiple_of(AHEAD) {
+                self.touch(&self.due[done..]);
             }
-            next = chunk.next;
+            let id = self.due[done];
+            let entry = &mut self.entries[TimerId(id).index()];
+            entry.place = self.levels.insert(entry.deadline_ns.div_ceil(self.tick_ns), id);
         }
+        self.due.clear();
     }
 
     /// Moves the ids of a slot that is due to `due`, in order of registration.
     fn lay_out(&mut self, slot: usize) {
-        let mut next = self.levels.detach(slot);
-        let mut in_order = true;
-        let mut last = HOLE;
-        while next != NOWHERE {
-            let chunk = self.levels.take_chunk(next);
-            for &id in &chunk.ids[..chunk.len] {
-                if id != HOLE {
-                    in_order &= last < id;
-                    last = id;
-                    self.due.push(id);
-                }
-            }
-            next = chunk.next;
-        }
-        if !in_order {
+        if !self.levels.take_slot(slot, &mut self.due) {
             // Timers that repeat come back after younger ones. Ids order by registration.
             self.due.sort_unstable();
         }
+    }
+
+    /// Reads the entries of the first [`AHEAD`] ids, with nothing that depends on what was read, so that their cache
+    /// misses overlap instead of being waited for one by one.
+    fn touch(&self, ids: &[u64]) {
+        let mut touched = 0;
+        for &id in ids.iter().take(AHEAD) {
+            let index = TimerId(id).index();
+            if let (Some(entry), Some(payload)) = (self.entries.get(index), self.payloads.get(index)) {
+                touched ^= entry.id ^ u64::from(payload.is_some());
+            }
+        }
+        std::hint::black_box(touched);
     }
 }
 
