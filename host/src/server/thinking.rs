@@ -1,7 +1,7 @@
 //! The thinking of NPCs: those due in one timer pass, gathered, thought in one call for each thinker, and their intents
 //! applied. A batch that fails is thought again NPC by NPC, one failure a turn, so that a bad NPC costs itself and the
 //! loop no more than one deadline at a time; an NPC that fails alone then thinks seldom, so that it does not wear its
-//! thinker out.
+//! thinker out. What NPCs want the game to decide is handed to it in order, within a budget.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -21,6 +21,9 @@ const FIRST_REST: Duration = Duration::from_secs(8);
 /// The longest rest.
 const LONGEST_REST: Duration = Duration::from_secs(512);
 
+/// Time for the game's decisions about intents, looked at between two of them.
+const ACTS_BUDGET: Duration = Duration::from_millis(5);
+
 /// Time for NPCs that are thought alone, looked at between two of them.
 const ALONE_BUDGET: Duration = Duration::from_millis(2);
 
@@ -31,6 +34,8 @@ pub struct Thinking {
     intents: Intents,
     due: Vec<EntityId>,
     batch: ThinkBatch,
+    /// What NPCs want the game to decide, oldest first.
+    acts: VecDeque<Intent>,
     /// NPCs to be thought alone, and by whom.
     alone: VecDeque<(ThinkerId, EntityId)>,
     /// NPCs that failed alone.
@@ -71,6 +76,7 @@ impl Thinking {
             intents: Intents::new(options),
             due: Vec::new(),
             batch: ThinkBatch::default(),
+            acts: VecDeque::new(),
             alone: VecDeque::new(),
             resting: FxHashMap::default(),
         }
@@ -131,6 +137,9 @@ impl HostSimulation {
 
     /// Thinks those who have to be thought alone, until one fails or the time is up.
     pub(super) fn think_alone(&mut self, cx: &mut Cx<'_>) {
+        if self.thinking.alone.is_empty() {
+            return;
+        }
         let until = cx.clock.now() + ALONE_BUDGET;
         while let Some((thinker, npc)) = self.thinking.alone.pop_front() {
             self.thinking.due.clear();
@@ -197,9 +206,26 @@ impl HostSimulation {
             };
             let stage = self.stage.as_deref_mut().expect("no call has the stage between two intents");
             if self.thinking.intents.apply(&mut stage.world, &wanted) == Outcome::Act {
-                self.intent(*intent, cx);
+                self.thinking.acts.push_back(*intent);
             }
         }
         self.follow_activity(cx);
+    }
+
+    /// Hands acts to the game until the time is up; the rest waits for the next turn.
+    pub(super) fn decide_acts(&mut self, cx: &mut Cx<'_>) {
+        if self.thinking.acts.is_empty() {
+            return;
+        }
+        let until = cx.clock.now() + ACTS_BUDGET;
+        while let Some(intent) = self.thinking.acts.pop_front() {
+            self.intent(intent, cx);
+            if cx.clock.now() >= until {
+                break;
+            }
+        }
+        if !self.thinking.acts.is_empty() {
+            self.go_on(cx);
+        }
     }
 }
