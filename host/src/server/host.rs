@@ -98,7 +98,12 @@ impl Host {
         let connections = Connections::new(&gate_options, first_connection_at(clock.wall_ms()));
 
         let cache_folder = config.guest.code_cache.then(|| absolute(data_dir.path()).join(CODE_CACHE));
-        let engine = LoopEngine::new(&config.guest, cache_folder.as_deref(), Arc::clone(&clock))?;
+        let engine = LoopEngine::for_guests(
+            config.enabled_guests(),
+            &config.guest,
+            cache_folder.as_deref(),
+            Arc::clone(&clock),
+        )?;
         let saved = world_file::read(data_dir.path())?;
         let loaded = load_guests(config, &engine)?;
         let counters = loaded.iter().map(|guest| Arc::clone(&guest.identity.counters)).collect();
