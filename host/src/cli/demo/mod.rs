@@ -86,11 +86,12 @@ fn fit(config: &mut Config, args: &DemoArgs) -> anyhow::Result<()> {
     for guest in ["rules", "sheep", "wolf"] {
         set(&mut config.guests, guest, "map_sectors", map_sectors)?;
     }
-    let npcs = args.npcs as usize;
-    config.timers.max_pending = config.timers.max_pending.max(npcs.saturating_mul(2));
-    config.world.max_entities = config.world.max_entities.max(npcs.saturating_mul(2));
-    config.gate.max_connections = config.gate.max_connections.max(args.players as usize);
-    config.gate.listen.set_port(0);
+    let twice = u64::from(args.npcs) * 2;
+    config.timers.max_pending = config.timers.max_pending.max(twice);
+    config.world.max_entities = config.world.max_entities.max(twice as usize);
+    let gate = &mut config.gate.options;
+    gate.max_connections = gate.max_connections.max(args.players as usize);
+    gate.listen.set_port(0);
     Ok(())
 }
 
