@@ -16,6 +16,7 @@ use tokio_util::time::DelayQueue;
 use wheelhouse::clock::MonotonicClock;
 use wheelhouse::sim::TimerWheel;
 use wheelhouse::sim::admission::{Admission, Take};
+use wheelhouse::sim::wait::block_on;
 
 const RUNS: usize = 7;
 const SPREAD_MS: u64 = 10_000;
@@ -238,34 +239,52 @@ type Item = [u64; 4];
 const CAPACITY: usize = 4096;
 const ITEMS: usize = 1_000_000;
 
-fn admission(producers: usize) -> f64 {
+/// What a producer does when there is no room.
+#[derive(Clone, Copy)]
+enum WhenFull {
+    /// Sleeps until there is room.
+    Wait,
+    /// Lets other threads go first and tries again.
+    Yield,
+}
+
+fn admission(producers: usize, when_full: WhenFull) -> f64 {
     let queue = Arc::new(Admission::<Item>::new(CAPACITY, MonotonicClock::shared()));
+    let mut intake = queue.intake();
     per_op(ITEMS, || {
         let threads: Vec<_> = (0..producers)
             .map(|_| {
                 let queue = Arc::clone(&queue);
                 thread::spawn(move || {
                     for index in 0..ITEMS / producers {
-                        wheelhouse::sim::wait::block_on(queue.post([index as u64; 4])).expect("the queue is open");
+                        let item = [index as u64; 4];
+                        match when_full {
+                            WhenFull::Wait => block_on(queue.post(item)).expect("the queue is open"),
+                            WhenFull::Yield => {
+                                while queue.try_post(item).is_err() {
+                                    thread::yield_now();
+                                }
+                            }
+                        }
                     }
                 })
             })
             .collect();
         let mut left = ITEMS / producers * producers;
         while left > 0 {
-            match queue.take() {
+            match intake.take() {
                 Take::Item(taken) => {
                     black_box(taken.item);
                     left -= 1;
                 }
-                _ => queue.sleep(None),
+                _ => intake.sleep(None),
             }
         }
         threads.into_iter().for_each(|thread| thread.join().expect("a producer only posts"));
     })
 }
 
-fn bare_channel(producers: usize) -> f64 {
+fn bare_channel(producers: usize, when_full: WhenFull) -> f64 {
     let (sender, receiver) = crossbeam_channel::bounded::<Item>(CAPACITY);
     per_op(ITEMS, || {
         let threads: Vec<_> = (0..producers)
@@ -273,7 +292,15 @@ fn bare_channel(producers: usize) -> f64 {
                 let sender = sender.clone();
                 thread::spawn(move || {
                     for index in 0..ITEMS / producers {
-                        sender.send([index as u64; 4]).expect("the receiver lives");
+                        let item = [index as u64; 4];
+                        match when_full {
+                            WhenFull::Wait => sender.send(item).expect("the receiver lives"),
+                            WhenFull::Yield => {
+                                while sender.try_send(item).is_err() {
+                                    thread::yield_now();
+                                }
+                            }
+                        }
                     }
                 })
             })
@@ -287,13 +314,14 @@ fn bare_channel(producers: usize) -> f64 {
 
 /// Fills the queue and empties it on one thread: the cost without any contention.
 fn admission_alone() -> f64 {
-    let queue = Admission::<Item>::new(CAPACITY, MonotonicClock::shared());
+    let queue = Arc::new(Admission::<Item>::new(CAPACITY, MonotonicClock::shared()));
+    let mut intake = queue.intake();
     per_op(ITEMS, || {
         for _ in 0..ITEMS / CAPACITY {
             for index in 0..CAPACITY {
                 queue.try_post([index as u64; 4]).expect("the queue was emptied");
             }
-            while let Take::Item(taken) = queue.take() {
+            while let Take::Item(taken) = intake.take() {
                 black_box(taken.item);
             }
         }
@@ -317,16 +345,18 @@ fn bare_channel_alone() -> f64 {
 fn admission_table() {
     println!();
     println!("Admission, ns per item in and out (median of {RUNS} runs); ours stamps the time of each item besides");
-    println!("{:<24} {:>12} {:>22} {:>14}", "producers", "wheelhouse", "crossbeam bounded", "ours / bare");
+    println!("{:<32} {:>12} {:>22} {:>14}", "producers", "wheelhouse", "crossbeam bounded", "ours / bare");
     let median_of = |run: &dyn Fn() -> f64| median((0..RUNS).map(|_| run()).collect());
-    let row = |who: &str, ours: f64, bare: f64| println!("{who:<24} {ours:>12.0} {bare:>22.0} {:>13.2}x", ours / bare);
+    let row = |who: &str, ours: f64, bare: f64| println!("{who:<32} {ours:>12.0} {bare:>22.0} {:>13.2}x", ours / bare);
     row("none, one thread", median_of(&admission_alone), median_of(&bare_channel_alone));
-    for producers in [1, 2, 4] {
-        row(
-            &format!("{producers} thread(s), waiting"),
-            median_of(&|| admission(producers)),
-            median_of(&|| bare_channel(producers)),
-        );
+    for (when_full, does) in [(WhenFull::Yield, "yielding if full"), (WhenFull::Wait, "waiting if full")] {
+        for producers in [1, 2, 4] {
+            row(
+                &format!("{producers} thread(s), {does}"),
+                median_of(&|| admission(producers, when_full)),
+                median_of(&|| bare_channel(producers, when_full)),
+            );
+        }
     }
 }
 
