@@ -101,8 +101,10 @@ struct State<T> {
     nudged: bool,
 }
 
-/// What can be read without the lock.
+/// What can be read without the lock. The loop writes the first two at every item, the producers the others, so they
+/// lie on cache lines of their own.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct AdmissionGauges {
     /// Items that wait, those that the loop fetched but has not begun included. Raised under the lock before the item
     /// is queued.
@@ -110,6 +112,13 @@ pub struct AdmissionGauges {
     /// When the oldest item was admitted; [`NO_ITEM`] when the queue is empty. Written by the loop while it has fetched
     /// items, under the lock otherwise.
     pub oldest_ns: AtomicU64,
+    pub posts: PostGauges,
+}
+
+/// See [`AdmissionGauges`].
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct PostGauges {
     pub accepted: AtomicU64,
     pub rejected: AtomicU64,
 }
@@ -155,8 +164,7 @@ impl<T> Admission<T> {
             gauges: AdmissionGauges {
                 depth: AtomicU64::new(0),
                 oldest_ns: AtomicU64::new(NO_ITEM),
-                accepted: AtomicU64::new(0),
-                rejected: AtomicU64::new(0),
+                posts: PostGauges { accepted: AtomicU64::new(0), rejected: AtomicU64::new(0) },
             },
         }
     }
@@ -182,7 +190,7 @@ impl<T> Admission<T> {
             Err(refused) => refused,
         };
         drop(state);
-        self.gauges.rejected.fetch_add(1, Ordering::Relaxed);
+        self.gauges.posts.rejected.fetch_add(1, Ordering::Relaxed);
         Err(refused)
     }
 
@@ -214,12 +222,12 @@ impl<T> Admission<T> {
     fn admit(&self, state: &mut State<T>, taken: Taken<T>) {
         // Raised first: a loop that takes its last item now finds that there is another, and tells its age.
         self.gauges.depth.fetch_add(1, Ordering::SeqCst);
-        if self.gauges.oldest_ns.load(Ordering::SeqCst) == NO_ITEM {
-            self.gauges.oldest_ns.store(taken.admitted_ns(), Ordering::SeqCst);
+        if self.gauges.oldest_ns.load(Ordering::Relaxed) == NO_ITEM {
+            self.gauges.oldest_ns.store(taken.admitted_ns(), Ordering::Relaxed);
         }
         state.queue.push_back(taken);
-        let accepted = self.gauges.accepted.load(Ordering::Relaxed) + 1;
-        self.gauges.accepted.store(accepted, Ordering::Relaxed);
+        let accepted = self.gauges.posts.accepted.load(Ordering::Relaxed) + 1;
+        self.gauges.posts.accepted.store(accepted, Ordering::Relaxed);
     }
 
     /// Admits those in line for whom there is room, and returns what wakes them. Called under the lock.
@@ -299,7 +307,7 @@ impl<T> Intake<T> {
         }
         let Some(taken) = self.fetched.pop_front() else { return Take::Empty };
         let gauges = &self.admission.gauges;
-        gauges.oldest_ns.store(self.fetched.front().map_or(NO_ITEM, Taken::admitted_ns), Ordering::SeqCst);
+        gauges.oldest_ns.store(self.fetched.front().map_or(NO_ITEM, Taken::admitted_ns), Ordering::Relaxed);
         let left = gauges.depth.fetch_sub(1, Ordering::SeqCst) - 1;
         if self.admission.line_length.load(Ordering::SeqCst) > 0 {
             let wakers = self.admission.admit_line(&mut self.admission.lock());
@@ -317,7 +325,7 @@ impl<T> Intake<T> {
         std::mem::swap(&mut state.queue, &mut self.fetched);
         match self.fetched.front() {
             Some(front) => {
-                self.admission.gauges.oldest_ns.store(front.admitted_ns(), Ordering::SeqCst);
+                self.admission.gauges.oldest_ns.store(front.admitted_ns(), Ordering::Relaxed);
                 None
             }
             None if state.closed => Some(Take::Drained),
@@ -332,7 +340,7 @@ impl<T> Intake<T> {
         let mut state = self.admission.lock();
         let queue = std::mem::take(&mut state.queue);
         let final_item = state.final_item.take();
-        self.admission.gauges.oldest_ns.store(NO_ITEM, Ordering::SeqCst);
+        self.admission.gauges.oldest_ns.store(NO_ITEM, Ordering::Relaxed);
         self.admission.gauges.depth.store(0, Ordering::SeqCst);
         drop(state);
         // Dropped outside the lock: an item's drop may well ask this queue something.
@@ -398,7 +406,7 @@ impl<T> Post<T> {
                 Poll::Ready(Ok(()))
             }
             Err(Rejected::NotRunning(item)) => {
-                admission.gauges.rejected.fetch_add(1, Ordering::Relaxed);
+                admission.gauges.posts.rejected.fetch_add(1, Ordering::Relaxed);
                 Poll::Ready(Err(PostError::NotRunning(item)))
             }
             Err(Rejected::Full(item)) => {
@@ -434,7 +442,7 @@ impl<T> Post<T> {
             // Whoever left the line before it closed was admitted.
             return Poll::Ready(match waiting {
                 Some(waiting) => {
-                    admission.gauges.rejected.fetch_add(1, Ordering::Relaxed);
+                    admission.gauges.posts.rejected.fetch_add(1, Ordering::Relaxed);
                     Err(PostError::NotRunning(waiting.item))
                 }
                 None => Ok(()),

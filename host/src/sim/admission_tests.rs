@@ -173,7 +173,7 @@ fn waiting_is_no_rejection() {
     assert!(poll(&mut post).is_pending());
     drain(&mut intake);
     let gauges = queue.gauges();
-    assert_eq!((gauges.accepted.load(Ordering::Relaxed), gauges.rejected.load(Ordering::Relaxed)), (2, 0));
+    assert_eq!((gauges.posts.accepted.load(Ordering::Relaxed), gauges.posts.rejected.load(Ordering::Relaxed)), (2, 0));
 }
 
 #[test]
