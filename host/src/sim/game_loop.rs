@@ -73,8 +73,8 @@ fn run<S: Simulation>(mut core: LoopCore<S>) {
         }
         match next {
             Next::Now => {}
-            Next::At(at) => shared.admission.sleep(clock.real_wait(at)),
-            Next::WhenPosted => shared.admission.sleep(None),
+            Next::At(at) => core.sleep(clock.real_wait(at)),
+            Next::WhenPosted => core.sleep(None),
             Next::Ended => return,
         }
     }
