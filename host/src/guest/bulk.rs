@@ -13,7 +13,8 @@ use wasmtime::component::{ComponentType, Lower};
 use super::contract::sim::thinking::{Npc, Sighting, Traits};
 use crate::world::{self, NpcView, SEEN_PLAYER};
 
-const _: () = assert!(cfg!(target_endian = "little"), "guest memory is little-endian, and lists are copied as they lie");
+const _: () =
+    assert!(cfg!(target_endian = "little"), "guest memory is little-endian, and lists are copied as they lie");
 
 /// A struct of the world that stands for a record of the contract.
 pub trait Bulk: Copy + Send + Sync {

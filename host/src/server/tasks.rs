@@ -38,9 +38,7 @@ impl HostSimulation {
         let name = format!("{} {id}", identity.name);
         let work = match &task_guest.code {
             TaskCode::StepTask(_) => Work::ToStart { number, arguments },
-            TaskCode::Job(code) => {
-                Work::Job(Box::new(JobRun::start(&self.engine, code, identity, number, arguments)))
-            }
+            TaskCode::Job(code) => Work::Job(Box::new(JobRun::start(&self.engine, code, identity, number, arguments))),
         };
         match cx.tasks.spawn(GuestTask { id, owner, guest, name, work }) {
             Ok(in_dispatcher) => {
@@ -97,7 +95,10 @@ struct GuestTask {
 
 enum Work {
     /// A step task before its first step.
-    ToStart { number: u64, arguments: Vec<u8> },
+    ToStart {
+        number: u64,
+        arguments: Vec<u8>,
+    },
     StepTask(Box<StepTaskRun>),
     Job(Box<JobRun>),
 }
