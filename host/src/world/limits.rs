@@ -5,7 +5,7 @@
 pub const MAX_RADIUS_TILES: u32 = 512;
 
 /// The limits of a world. The table `[world]` of the configuration sets three of them (entities, data of an entity, a
-/// key-value space); a program that embeds the host may set all.
+/// key-value space); a program that uses this room by itself may set all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorldLimits {
     /// Entities alive at one time.
