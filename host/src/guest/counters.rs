@@ -17,7 +17,7 @@ const MAX_CUSTOM_NAME_BYTES: usize = 64;
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum GuestState {
-    /// Its code is being compiled, or its instance has yet to start.
+    /// It has no instance yet, or none again: its code is being compiled, or it is to be started after a pause.
     Loading,
     /// It answers calls.
     Running,

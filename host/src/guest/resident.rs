@@ -111,6 +111,7 @@ impl<C: ResidentCode> Resident<C> {
     /// the guest waits for [`restart`](Self::restart): one call of the loop never waits for more than one `init`.
     fn failed(&mut self, slot: &mut StageSlot, what: &'static str, error: &CallError) {
         self.instance = None;
+        self.identity.counters.set_state(GuestState::Loading);
         if self.judge(what, error) == Verdict::Replace {
             self.try_start(slot, Occasion::Replaced);
         }
@@ -141,6 +142,8 @@ impl<C: ResidentCode> Resident<C> {
         transaction(&mut instance, slot, "init", limit, |bindings, store| {
             C::init(bindings, store, &self.config, occasion)
         })?;
+        // What `init` did stands, so the next instance must not do it again.
+        self.first_occasion = None;
         if let Some(state) = &self.saved {
             let restored = transaction(&mut instance, slot, "restore", limit, |bindings, store| {
                 C::restore(bindings, store, state)
@@ -155,7 +158,6 @@ impl<C: ResidentCode> Resident<C> {
             }
         }
         self.instance = Some(instance);
-        self.first_occasion = None;
         self.identity.counters.set_state(GuestState::Running);
         Ok(())
     }
