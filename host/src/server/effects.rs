@@ -59,7 +59,8 @@ impl HostSimulation {
 
     fn set_timer(&mut self, id: u64, cx: &mut Cx<'_>) {
         let name = self.names().guest;
-        let timers = &mut self.stage().timers;
+        let stage = self.stage.as_deref_mut().expect("no call has the stage after it has returned");
+        let timers = &mut stage.timers;
         // A timer that the same handler cancelled again is not in the book.
         let Some(timer) = timers.get(id) else { return };
         let interval = Duration::from_millis(timer.interval_ms);
@@ -67,7 +68,8 @@ impl HostSimulation {
         match cx.timers.register(cx.clock.now(), name, interval, delay, timer.repeat, Timer::Guest(id)) {
             Ok(on_wheel) => timers.registered(id, on_wheel),
             Err(error) => {
-                tracing::warn!(timer = &*timer.name, "a guest's timer was not set: {error}");
+                let guest = self.guests.name(timer.guest);
+                tracing::warn!(guest, timer = &*timer.name, "a guest's timer was not set: {error}");
                 timers.remove(id);
             }
         }

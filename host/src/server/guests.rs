@@ -70,6 +70,18 @@ impl Guests {
         self.tasks.insert(id, TaskGuest { identity, code, started: 0, supervisor });
     }
 
+    /// The name of a game or a thinker, for the log.
+    pub fn name(&self, id: GuestId) -> Option<&str> {
+        let game = self.games.get(&id).map(Resident::identity);
+        let identity = game.or_else(|| self.thinkers.get(&ThinkerId(id.0)).map(Resident::identity));
+        identity.map(|identity| &*identity.name)
+    }
+
+    fn is_running(&self, id: GuestId) -> bool {
+        self.games.get(&id).is_some_and(Resident::is_running)
+            || self.thinkers.get(&ThinkerId(id.0)).is_some_and(Resident::is_running)
+    }
+
     /// The game with that id, if it runs.
     pub fn game(&mut self, id: GuestId) -> Option<&mut Resident<GamePre<InstanceState>>> {
         self.games.get_mut(&id).filter(|game| game.is_running())
@@ -115,7 +127,8 @@ impl HostSimulation {
         *failed += 1;
         let now = cx.clock.now();
         if let Err(error) = cx.timers.register(now, self.names().restart, pause, None, false, Timer::Restart(id)) {
-            tracing::error!(guest = id.0, "a guest without an instance stays without: {error}");
+            let guest = self.guests.name(id);
+            tracing::error!(guest, "a guest without an instance stays without: {error}");
         }
     }
 
@@ -131,18 +144,14 @@ impl HostSimulation {
         self.look_after(id, cx);
     }
 
-    /// Has every game and thinker save its state, for the instance that may have to replace it.
-    pub(super) fn checkpoint(&mut self, cx: &mut Cx<'_>) {
-        self.save_guests(cx);
-    }
-
-    /// Saves the guests' states and answers them by name.
+    /// Has every game and thinker save its state, and answers the states by name.
     pub(super) fn save_guests(&mut self, cx: &mut Cx<'_>) -> Vec<(String, Vec<u8>)> {
         let mut ids: Vec<GuestId> = self.guests.games.keys().copied().collect();
         ids.extend(self.guests.thinkers.keys().map(|thinker| GuestId(thinker.0)));
         ids.sort_unstable();
         let mut states = Vec::new();
         for id in ids {
+            let was_running = self.guests.is_running(id);
             self.prepare_handler(cx);
             if let Some(game) = self.guests.games.get_mut(&id) {
                 states.extend(save_one(game, &mut self.stage));
@@ -150,7 +159,10 @@ impl HostSimulation {
                 states.extend(save_one(thinker, &mut self.stage));
             }
             self.after_handler(cx);
-            self.look_after(id, cx);
+            // One that was not has a timer for its next instance already.
+            if was_running {
+                self.look_after(id, cx);
+            }
         }
         states
     }

@@ -128,7 +128,8 @@ impl crate::sim::Simulation for HostSimulation {
             }
             Timer::Guest(id) => self.guest_timer(id, firing.missed, cx),
             Timer::Restart(guest) => self.restart(guest, cx),
-            Timer::Checkpoint => self.checkpoint(cx),
+            // Each guest keeps its own state, for the instance that may have to replace this one.
+            Timer::Checkpoint => drop(self.save_guests(cx)),
         }
         Ok(())
     }
