@@ -64,6 +64,12 @@ impl Clock for MonotonicClock {
     }
 }
 
+/// CPU time that the calling thread has used. It costs a system call.
+pub fn thread_cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 /// A clock that moves only when told to. Its wall clock moves along unless it is set.
 #[derive(Default)]
 pub struct ManualClock {

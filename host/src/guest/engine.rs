@@ -3,12 +3,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use wasmtime::{Cache, CacheConfig, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use super::epoch::{EpochTicker, Ticking};
 use super::settings::GuestLimits;
-use crate::clock::SharedClock;
+use crate::clock::{SharedClock, thread_cpu_time};
 
 /// Core instances, memories and tables of one component: the guest's module, adapters and what glues them.
 const PARTS_PER_COMPONENT: u32 = 8;
@@ -37,6 +39,34 @@ pub struct LoopEngine {
     ticker: Arc<EpochTicker>,
     limits: Arc<GuestLimits>,
     clock: SharedClock,
+    cpu: Arc<CpuMark>,
+}
+
+/// When the loop thread's CPU time was read last, and what it was. A call that has passed its deadline on the clock is
+/// stopped only if its thread has also worked for that long: on a busy machine the thread may not have run at all.
+#[derive(Debug, Default)]
+pub(super) struct CpuMark {
+    read_at_ns: AtomicU64,
+    cpu_ns: AtomicU64,
+}
+
+/// How old the mark may be when a call begins. A call is charged with no more than that of its predecessors' time.
+const CPU_MARK_AGE_NS: u64 = 1_000_000;
+
+impl CpuMark {
+    /// To be called when a call begins, at `now`.
+    pub fn refresh(&self, now: Duration) {
+        let now_ns = now.as_nanos() as u64;
+        if now_ns.saturating_sub(self.read_at_ns.load(Ordering::Relaxed)) >= CPU_MARK_AGE_NS {
+            self.cpu_ns.store(thread_cpu_time().as_nanos() as u64, Ordering::Relaxed);
+            self.read_at_ns.store(now_ns, Ordering::Relaxed);
+        }
+    }
+
+    /// CPU time since the mark, of the thread that called [`refresh`](Self::refresh).
+    pub fn used(&self) -> Duration {
+        thread_cpu_time().saturating_sub(Duration::from_nanos(self.cpu_ns.load(Ordering::Relaxed)))
+    }
 }
 
 impl LoopEngine {
@@ -60,7 +90,13 @@ impl LoopEngine {
             message: format!("{error:#}"),
         })?;
         let ticker = EpochTicker::start(engine.clone()).map_err(EngineError::Ticker)?;
-        Ok(Self { engine, ticker: Arc::new(ticker), limits: Arc::new(limits.clone()), clock })
+        Ok(Self {
+            engine,
+            ticker: Arc::new(ticker),
+            limits: Arc::new(limits.clone()),
+            clock,
+            cpu: Arc::default(),
+        })
     }
 
     /// The wasmtime engine.
@@ -76,6 +112,11 @@ impl LoopEngine {
     /// The host's clock.
     pub fn clock(&self) -> &SharedClock {
         &self.clock
+    }
+
+    /// The CPU time of the loop thread.
+    pub(super) fn cpu(&self) -> &Arc<CpuMark> {
+        &self.cpu
     }
 
     /// To be held during a call, so that its deadline passes.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use wasmtime::Store;
+use wasmtime::{Store, Trap, UpdateDeadline};
 
 use super::engine::LoopEngine;
 use super::epoch::epochs_in;
@@ -46,7 +46,16 @@ impl<B> Instance<B> {
         limit: Duration,
     ) -> Result<Self, CallError> {
         let mut store = new_store(engine, identity, number);
-        store.set_epoch_deadline(epochs_in(limit));
+        let cpu = Arc::clone(engine.cpu());
+        store.epoch_deadline_callback(move |context| {
+            let (limit, used) = (context.data().limit, cpu.used());
+            match limit.checked_sub(used) {
+                // The thread has not run for all of that time.
+                Some(left) if !left.is_zero() => Ok(UpdateDeadline::Continue(epochs_in(left))),
+                _ => Err(Trap::Interrupt.into()),
+            }
+        });
+        set_limit(engine, &mut store, limit, engine.clock().now());
         let ticking = engine.tick();
         let bindings = code.instantiate(&mut store);
         drop(ticking);
@@ -65,10 +74,10 @@ impl<B> Instance<B> {
         limit: Duration,
         call: impl FnOnce(&B, &mut Store<InstanceState>) -> wasmtime::Result<R>,
     ) -> Result<R, CallError> {
-        self.store.set_epoch_deadline(epochs_in(limit));
+        let began = self.engine.clock().now();
+        set_limit(&self.engine, &mut self.store, limit, began);
         self.store.data_mut().stage = slot.take();
         let ticking = self.engine.tick();
-        let began = self.engine.clock().now();
         let result = call(&self.bindings, &mut self.store);
         let took = self.engine.clock().now() - began;
         drop(ticking);
@@ -81,9 +90,18 @@ impl<B> Instance<B> {
         let identity = &self.store.data().identity;
         identity.counters.calls.fetch_add(1, Ordering::Relaxed);
         if took > identity.limits.soft_budget() {
-            identity.counters.slow.fetch_add(1, Ordering::Relaxed);
-            let (guest, took_ms) = (&*identity.name, took.as_millis() as u64);
-            tracing::warn!(guest, call = what, took_ms, "a call was longer than guest.soft_budget_ms");
+            let times = identity.counters.slow.fetch_add(1, Ordering::Relaxed) + 1;
+            // A guest that is always slow must not drown the log: it is told at each doubling.
+            if times.is_power_of_two() {
+                let (guest, took_ms) = (&*identity.name, took.as_millis() as u64);
+                tracing::warn!(guest, call = what, took_ms, times, "a call was longer than guest.soft_budget_ms");
+            }
         }
     }
+}
+
+fn set_limit(engine: &LoopEngine, store: &mut Store<InstanceState>, limit: Duration, now: Duration) {
+    engine.cpu().refresh(now);
+    store.data_mut().limit = limit;
+    store.set_epoch_deadline(epochs_in(limit));
 }

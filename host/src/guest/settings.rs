@@ -18,7 +18,7 @@ pub struct GuestLimits {
     pub soft_budget_ms: u64,
     /// A call longer than this is stopped.
     pub deadline_ms: u64,
-    /// The deadline of `init`, which may do more than other calls.
+    /// The deadline of `init` and `restore`, and of making an instance: for languages whose runtimes start slowly.
     pub init_deadline_ms: u64,
     /// Memory of one instance.
     pub max_memory_mb: usize,
@@ -41,7 +41,7 @@ impl Default for GuestLimits {
         GuestLimits {
             soft_budget_ms: 10,
             deadline_ms: 50,
-            init_deadline_ms: 2000,
+            init_deadline_ms: 50,
             max_memory_mb: 64,
             max_payload_kb: 1024,
             max_log_lines_per_s: 200,

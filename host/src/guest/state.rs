@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -54,6 +55,8 @@ pub struct InstanceState {
     pub(super) identity: Arc<Identity>,
     /// The stage, while a call runs that may touch it.
     pub(super) stage: Option<Box<Stage>>,
+    /// How long the call that runs may take.
+    pub(super) limit: Duration,
     pub(super) random: ChaCha8Rng,
     memory: MemoryLimit,
     wasi: WasiCtx,
@@ -69,6 +72,7 @@ impl InstanceState {
             memory: MemoryLimit::new(&identity),
             table: ResourceTable::new(),
             stage: None,
+            limit: Duration::ZERO,
             random,
             identity,
         }

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::Simulation;
+use crate::clock::thread_cpu_time;
 use super::loop_core::{LoopCore, Next};
 use super::loop_handle::{LoopHandle, thread_number};
 
@@ -67,7 +68,7 @@ fn run<S: Simulation>(mut core: LoopCore<S>) {
         let next = core.turn();
         let now = clock.now();
         if next == Next::Ended || cpu_time_read.is_none_or(|read| now - read >= CPU_TIME_EVERY) {
-            shared.metrics.cpu_ns.store(thread_cpu_ns(), Ordering::Relaxed);
+            shared.metrics.cpu_ns.store(thread_cpu_time().as_nanos() as u64, Ordering::Relaxed);
             cpu_time_read = Some(now);
         }
         match next {
@@ -77,9 +78,4 @@ fn run<S: Simulation>(mut core: LoopCore<S>) {
             Next::Ended => return,
         }
     }
-}
-
-fn thread_cpu_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -248,7 +248,8 @@ impl<S: Simulation> LoopCore<S> {
     }
 
     fn next_turn(&self) -> Next {
-        if self.shared.admission.has_items() || self.tasks.has_ready() {
+        // A closed queue announces no item that would wake the loop, and the end is a turn's work.
+        if self.shared.admission.has_items() || self.tasks.has_ready() || self.shared.admission.is_closed() {
             return Next::Now;
         }
         let now = self.clock.now();

@@ -15,6 +15,15 @@ mod sync;
 pub mod timer_wheel;
 pub mod wait;
 
+#[cfg(test)]
+mod admission_tests;
+#[cfg(test)]
+mod dispatcher_tests;
+#[cfg(test)]
+mod loop_core_tests;
+#[cfg(test)]
+mod scripted;
+
 use std::time::Duration;
 
 use crate::clock::SharedClock;

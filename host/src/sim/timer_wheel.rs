@@ -10,6 +10,8 @@
 mod levels;
 mod names;
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
 
 use std::time::Duration;
@@ -338,6 +340,9 @@ impl<T> TimerWheel<T> {
 
     /// The next timer that is due at `now`, with its payload. Give the payload back with [`Self::put_back`] when the
     /// callback has returned; until then the timer can be cancelled as ever.
+    ///
+    /// # Panics
+    /// If a timer that repeats is due again and its payload was not put back.
     #[inline]
     pub fn pop_due(&mut self, now: Duration) -> Option<(Firing, T)> {
         let now_ns = nanos(now);
@@ -386,9 +391,7 @@ impl<T> TimerWheel<T> {
             entry.place = self.levels.insert(next_ns.div_ceil(self.tick_ns), firing.id.0);
             entry.payload.take()
         };
-        // A payload is out only while its callback runs, and the callback is handed the payload, not the timer, so the
-        // loop cannot ask for the same timer again before it puts the payload back.
-        (firing, payload.expect("the payload of a timer that is not firing is in its entry"))
+        (firing, payload.expect("the payload of the last firing was put back, as pop_due asks"))
     }
 
     /// Gives back the payload of a timer that fired. A timer that is over, or was cancelled meanwhile, drops it.

@@ -176,7 +176,7 @@ fn assert_indices_follow(world: &World, model: &Model) {
         assert_eq!(sector.slots[place.index as usize], slot);
         let occupant = sector.occupants[place.index as usize];
         assert_eq!((occupant.id, occupant.kind), (entity.id, entity.kind));
-        assert_eq!((occupant.x, occupant.y), (entity.position.x, entity.position.y));
+        assert_eq!(sector.address.position_of(sector.tiles[place.index as usize]), entity.position);
         assert_eq!(occupant.flags & sectors::PLAYER != 0, entity.connection.is_some());
         assert_eq!(occupant.flags & sectors::NPC != 0, entity.thinker.is_some());
         let bytes: usize = entity.data.iter().map(|(name, value)| name.len() + value.len()).sum();

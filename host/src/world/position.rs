@@ -31,6 +31,11 @@ impl Position {
     pub const fn sector(self) -> SectorAddress {
         SectorAddress { map: self.map, x: sector_coordinate(self.x), y: sector_coordinate(self.y) }
     }
+
+    /// Which tile of its sector this is.
+    pub(super) const fn sector_tile(self) -> SectorTile {
+        SectorTile::new((self.x & (SECTOR_TILES - 1)) as u8, (self.y & (SECTOR_TILES - 1)) as u8)
+    }
 }
 
 /// The sector coordinate of a tile coordinate.
@@ -46,10 +51,41 @@ pub struct SectorAddress {
     pub y: i32,
 }
 
+/// A tile within its sector, in one byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SectorTile(u8);
+
+impl SectorTile {
+    const fn new(x: u8, y: u8) -> Self {
+        Self(y << SECTOR_SHIFT | x)
+    }
+
+    /// The column, 0 to 15.
+    pub const fn x(self) -> usize {
+        (self.0 & 0xf) as usize
+    }
+
+    /// The row, 0 to 15.
+    pub const fn y(self) -> usize {
+        (self.0 >> SECTOR_SHIFT) as usize
+    }
+}
+
 /// How many sectors away from a player's sector still count as near: 2 gives a square of 5×5.
 const NEAR_SECTORS: i32 = 2;
 
 impl SectorAddress {
+    /// The tile in the sector's corner of least coordinates.
+    pub(super) const fn first_tile(self) -> (i32, i32) {
+        (self.x << SECTOR_SHIFT, self.y << SECTOR_SHIFT)
+    }
+
+    /// The position of one of the sector's tiles.
+    pub(super) const fn position_of(self, tile: SectorTile) -> Position {
+        let (x, y) = self.first_tile();
+        Position { map: self.map, x: x + tile.x() as i32, y: y + tile.y() as i32 }
+    }
+
     /// The 5×5 sectors around this one: what a player who stands here keeps active.
     pub fn surroundings(self) -> impl Iterator<Item = SectorAddress> {
         let span = -NEAR_SECTORS..=NEAR_SECTORS;
@@ -79,6 +115,14 @@ mod tests {
         assert_eq!(sector_of(-1, -16), (-1, -1));
         assert_eq!(sector_of(-17, i32::MIN), (-2, i32::MIN / 16));
         assert_eq!(sector_of(i32::MAX, i32::MAX), (i32::MAX / 16, i32::MAX / 16));
+    }
+
+    #[test]
+    fn a_tile_is_found_again_from_its_sector() {
+        for (x, y) in [(0, 0), (15, 16), (-1, -16), (i32::MIN, i32::MAX), (i32::MAX, -17)] {
+            let position = Position::new(3, x, y);
+            assert_eq!(position.sector().position_of(position.sector_tile()), position);
+        }
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl World {
         let circle = Circle { centre, radius, limit: self.cut(limit) };
         let mut nearest = Nearest::default();
         let found = nearest.find(&self.grid, circle, None);
-        Ok(found.iter().filter_map(|candidate| self.entity(candidate.occupant.id)).copied().collect())
+        Ok(found.map(|found| self.entities.record(found.slot).entity).collect())
     }
 
     /// The entities that belong to a connection, lowest ids first.

@@ -5,29 +5,29 @@
 use rustc_hash::FxHashMap;
 
 use super::entity::{EntityId, Place};
-use super::position::SectorAddress;
+use super::position::{Position, SectorAddress, SectorTile};
 
 /// Flag of an occupant: it has a connection.
 pub(super) const PLAYER: u32 = 1;
 /// Flag of an occupant: it has a thinker.
 pub(super) const NPC: u32 = 2;
 
-/// What a neighbour can see of an entity, as it lies in a sector's array.
+/// What a neighbour can see of an entity besides the tile it stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Occupant {
     pub id: EntityId,
-    pub x: i32,
-    pub y: i32,
     pub kind: u32,
     pub flags: u32,
 }
 
-/// One sector. It exists while somebody stands in it or a player is near.
+/// One sector. It exists while somebody stands in it or a player is near. Its arrays are parallel: a search reads all
+/// of `tiles`, a byte for each occupant, and goes to the other arrays only for those it wants.
 #[derive(Debug)]
 pub(super) struct Sector {
     pub address: SectorAddress,
+    pub tiles: Vec<SectorTile>,
     pub occupants: Vec<Occupant>,
-    /// Parallel to `occupants`: the slot of each in the entity table.
+    /// The slot of each occupant in the entity table.
     pub slots: Vec<u32>,
     /// How many players have this sector in their surroundings.
     pub cover: u32,
@@ -51,8 +51,12 @@ pub(super) struct SectorGrid {
 }
 
 impl SectorGrid {
+    pub fn index(&self, address: SectorAddress) -> Option<u32> {
+        self.directory.get(&address).copied()
+    }
+
     pub fn find(&self, address: SectorAddress) -> Option<&Sector> {
-        self.directory.get(&address).map(|index| self.sector(*index))
+        self.index(address).map(|index| self.sector(index))
     }
 
     pub fn sector(&self, index: u32) -> &Sector {
@@ -63,8 +67,12 @@ impl SectorGrid {
         &mut self.sectors[index as usize]
     }
 
-    pub fn occupant_mut(&mut self, place: Place) -> &mut Occupant {
-        &mut self.sectors[place.sector as usize].occupants[place.index as usize]
+    pub fn set_flags(&mut self, place: Place, flags: u32) {
+        self.sectors[place.sector as usize].occupants[place.index as usize].flags = flags;
+    }
+
+    pub fn set_tile(&mut self, place: Place, tile: SectorTile) {
+        self.sectors[place.sector as usize].tiles[place.index as usize] = tile;
     }
 
     /// The index of the sector at `address`, which begins to exist if it does not yet.
@@ -80,6 +88,7 @@ impl SectorGrid {
             None => {
                 self.sectors.push(Sector {
                     address,
+                    tiles: Vec::new(),
                     occupants: Vec::new(),
                     slots: Vec::new(),
                     cover: 0,
@@ -92,9 +101,10 @@ impl SectorGrid {
         index
     }
 
-    pub fn insert(&mut self, address: SectorAddress, occupant: Occupant, slot: u32) -> Place {
-        let index = self.find_or_add(address);
+    pub fn insert(&mut self, position: Position, occupant: Occupant, slot: u32) -> Place {
+        let index = self.find_or_add(position.sector());
         let sector = self.sector_mut(index);
+        sector.tiles.push(position.sector_tile());
         sector.occupants.push(occupant);
         sector.slots.push(slot);
         Place { sector: index, index: (sector.occupants.len() - 1) as u32 }
@@ -104,6 +114,7 @@ impl SectorGrid {
     /// note its new place.
     pub fn remove(&mut self, place: Place) -> Option<u32> {
         let sector = self.sector_mut(place.sector);
+        sector.tiles.swap_remove(place.index as usize);
         sector.occupants.swap_remove(place.index as usize);
         sector.slots.swap_remove(place.index as usize);
         let moved = sector.slots.get(place.index as usize).copied();

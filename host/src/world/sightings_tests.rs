@@ -53,6 +53,15 @@ fn a_player_is_flagged_and_nothing_else_is() {
     assert_eq!(seen.iter().map(|sighting| sighting.flags).collect::<Vec<_>>(), [SEEN_PLAYER, SEEN_PLAYER, 0]);
 }
 
+#[test]
+fn of_a_crowd_on_one_tile_the_lowest_ids_are_seen() {
+    let world = world_of((0..500).map(|_| npc_at(0, 0)));
+    let (_, seen) = gathered(&world, &NpcOptions::default(), &[EntityId(3), EntityId(400)]);
+    let ids: Vec<_> = seen.iter().map(|sighting| sighting.id).collect();
+    let expected: Vec<_> = (1..=17).filter(|id| *id != 3).chain(1..=16).collect();
+    assert_eq!(ids, expected);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 

@@ -332,9 +332,7 @@ impl World {
         let place = record.place;
         let from = std::mem::replace(&mut record.entity.position, to);
         if from.sector() == to.sector() {
-            let occupant = self.grid.occupant_mut(place);
-            occupant.x = to.x;
-            occupant.y = to.y;
+            self.grid.set_tile(place, to.sector_tile());
         } else {
             self.leave_sector(place);
             self.enter_sector(slot);
@@ -352,7 +350,7 @@ impl World {
         if let Some(connection) = connection {
             self.connections.insert((connection, entity.id));
         }
-        self.grid.occupant_mut(place).flags = occupant_flags(&entity);
+        self.grid.set_flags(place, occupant_flags(&entity));
         before
     }
 
@@ -360,7 +358,7 @@ impl World {
         let record = self.entities.record_mut(slot);
         let before = std::mem::replace(&mut record.entity.thinker, thinker);
         let Record { entity, place, .. } = *record;
-        self.grid.occupant_mut(place).flags = occupant_flags(&entity);
+        self.grid.set_flags(place, occupant_flags(&entity));
         before
     }
 
@@ -381,9 +379,8 @@ impl World {
 
     fn enter_sector(&mut self, slot: u32) {
         let entity = self.entities.record(slot).entity;
-        let Position { x, y, .. } = entity.position;
-        let occupant = Occupant { id: entity.id, x, y, kind: entity.kind, flags: occupant_flags(&entity) };
-        self.entities.record_mut(slot).place = self.grid.insert(entity.position.sector(), occupant, slot);
+        let occupant = Occupant { id: entity.id, kind: entity.kind, flags: occupant_flags(&entity) };
+        self.entities.record_mut(slot).place = self.grid.insert(entity.position, occupant, slot);
     }
 
     fn leave_sector(&mut self, place: Place) {

@@ -6,7 +6,7 @@ mod packages;
 mod toolchain;
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -89,8 +89,11 @@ fn write_component(compiled: &Compiled, out: &Path, started: Instant) -> anyhow:
         .with_context(|| format!("{name}: cannot write {}", shown(&file)))?;
     let size_kib = component.len() as f64 / 1024.0;
     let seconds = started.elapsed().as_secs_f64();
-    writeln!(std::io::stdout(), "{name}  {size_kib:.1} KiB  {seconds:.1} s  {}", shown(&file))?;
-    Ok(())
+    match writeln!(std::io::stdout(), "{name}  {size_kib:.1} KiB  {seconds:.1} s  {}", shown(&file)) {
+        // Whoever listened has heard enough; the other guests are still to be written.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        printed => Ok(printed?),
+    }
 }
 
 /// A path as it is shown: from the current directory where it lies below.

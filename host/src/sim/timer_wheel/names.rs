@@ -90,6 +90,12 @@ impl Names {
         self.sweep_at = (2 * by_text.len()).max(FIRST_SWEEP);
     }
 
+    /// How many names are remembered.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.by_text.len()
+    }
+
     pub fn find(&self, text: &str) -> Option<NameId> {
         self.by_text.get(text).map(|&at| NameId(at))
     }
