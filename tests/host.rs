@@ -4,6 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,14 +18,16 @@ use crate::{Client, Config, Echo, Log, PATIENCE, failure_of, wheelhouse};
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A folder with a configuration and, once it has run, a data directory.
+#[derive(Clone)]
 pub struct World {
-    folder: TempDir,
+    folder: Arc<TempDir>,
 }
 
 impl World {
     /// Writes the configuration.
     pub fn new(config: &Config) -> Self {
-        let world = Self { folder: tempfile::tempdir().expect("there is room for a temporary folder") };
+        let folder = tempfile::tempdir().expect("there is room for a temporary folder");
+        let world = Self { folder: Arc::new(folder) };
         world.configure(config);
         world
     }
@@ -63,7 +66,7 @@ impl World {
         let mut process =
             command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program can be started");
         let log = Log::follow(process.stderr.take().expect("it was asked for"));
-        let mut host = Host { process, log, gate: ([0; 4], 0).into(), data_dir: self.data_dir() };
+        let mut host = Host { process, log, gate: ([0; 4], 0).into(), world: self.clone() };
         let line = host.log.wait_for(&["the world runs", "gate="]);
         let gate = line.split_whitespace().find_map(|word| word.strip_prefix("gate="));
         host.gate = gate.and_then(|gate| gate.parse().ok()).expect("the line tells the gate's address");
@@ -81,7 +84,8 @@ pub struct Host {
     process: Child,
     log: Log,
     gate: SocketAddr,
-    data_dir: PathBuf,
+    /// The folder lives as long as the program.
+    world: World,
 }
 
 /// How a program ended.
@@ -120,7 +124,7 @@ impl Host {
 
     /// What `wheelhouse status --json` prints.
     pub fn status(&self) -> Value {
-        let output = wheelhouse().args(["status", "--json", "--data-dir"]).arg(&self.data_dir).output();
+        let output = wheelhouse().args(["status", "--json", "--data-dir"]).arg(self.world.data_dir()).output();
         let output = output.expect("the program can be started");
         assert!(output.status.success(), "no status: {}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).expect("the status is JSON")
@@ -148,7 +152,7 @@ impl Host {
 
     /// Posts an order to the control port, as an operator's program would, and answers the HTTP status and the body.
     pub fn order(&self, path: &str) -> (u16, Value) {
-        let text = fs::read_to_string(self.data_dir.join("control.json")).expect("a running host has a control file");
+        let text = fs::read_to_string(self.world.data_dir().join("control.json")).expect("a running host has a control file");
         let control: Value = serde_json::from_str(&text).expect("the control file is JSON");
         let text = |key: &str| control[key].as_str().expect("the control file has it").to_owned();
         crate::client::post(&text("address"), path, &text("token"))

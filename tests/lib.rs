@@ -20,4 +20,4 @@ pub use log::Log;
 pub use program::{failure_of, wheelhouse};
 
 /// How long anything is waited for. Far more than it takes, since other programs want the machine too.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(20);

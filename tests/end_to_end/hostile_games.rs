@@ -170,7 +170,7 @@ fn entities_without_end_up_to_the_deadline_leave_none_behind() {
 #[test]
 fn tasks_without_end_stop_at_their_limit() {
     let config = hostile_game().guest(hostile("hostile-step", "step-task"));
-    let host = is_refused(&config, "flood-tasks", "64 then TooMany(64)");
+    let host = is_refused(&config, "flood-tasks", "64 then TaskError::TooMany(64)");
     let echo = host.echo();
     let before = host.status()["tasks"]["steps"].as_u64();
     assert_eq!(host.status()["tasks"]["queued"], 64);
@@ -184,7 +184,7 @@ fn packets_data_and_values_without_end_stop_at_their_limits() {
     let config = hostile_game().set("guest.deadline_ms", 2000).set("gate.max_backlog_kb", 65_536);
     let host = World::new(&config).serve();
     let mut client = host.connect();
-    for (harm, error) in [("flood-data", "TooLarge"), ("flood-kv", "Full"), ("flood-packets", "TooMuch")] {
+    for (harm, error) in [("flood-data", "64 then EntityError::TooMany(64)"), ("flood-kv", "Full"), ("flood-packets", "TooMuch")] {
         let answer = client.ask_for(harm, "survived");
         assert!(answer.contains(error), "{harm}: {answer}");
     }
