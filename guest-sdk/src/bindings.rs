@@ -7,7 +7,8 @@
 //! All kinds share one set of types, made with the imports. Each kind's export macro carries the description of its
 //! world, so that a guest exports the kind that it names and no other; imports that it does not call are dropped when
 //! the component is encoded.
-#![allow(missing_docs)]
+// Generated code is not written to our taste.
+#![allow(missing_docs, clippy::all)]
 
 /// Every interface that a guest may import.
 pub mod imports {

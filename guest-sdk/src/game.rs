@@ -153,7 +153,7 @@ macro_rules! game {
             #[allow(dead_code)]
             type Exported = $crate::game::Exported<$game>;
             #[cfg(target_arch = "wasm32")]
-    $crate::bindings::game::export_game!(Exported with_types_in $crate::bindings::game);
+            $crate::bindings::game::export_game! { Exported with_types_in $crate::bindings::game }
         };
     };
 }

@@ -47,10 +47,18 @@ macro_rules! job {
             }
 
             #[cfg(target_arch = "wasm32")]
-    $crate::bindings::job::export_job!(Exported with_types_in $crate::bindings::job);
+            $crate::bindings::job::export_job! { Exported with_types_in $crate::bindings::job }
+
+            // Elsewhere nothing is exported, and the function would count as dead code.
+            #[cfg(not(target_arch = "wasm32"))]
+            const _: $crate::job::Run = |arguments| $crate::job::run($run, arguments);
         };
     };
 }
+
+/// The export's signature.
+#[doc(hidden)]
+pub type Run = fn(Vec<u8>) -> Result<Vec<u8>, String>;
 
 /// Runs the author's function, whose error may be a [`Refusal`](crate::Refusal), a `String` or any other that can be
 /// shown.

@@ -111,3 +111,8 @@ pub mod prelude {
     pub use crate::{clock, entities, events, gate, kv, metrics, random, services, tasks, timers};
     pub use crate::{debug, error, info, refuse, trace, warn};
 }
+
+/// The README's example compiles too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

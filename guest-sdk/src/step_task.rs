@@ -73,7 +73,7 @@ macro_rules! step_task {
             #[allow(dead_code)]
             type Exported = $crate::step_task::Exported<$task>;
             #[cfg(target_arch = "wasm32")]
-    $crate::bindings::step_task::export_step_task!(Exported with_types_in $crate::bindings::step_task);
+            $crate::bindings::step_task::export_step_task! { Exported with_types_in $crate::bindings::step_task }
         };
     };
 }

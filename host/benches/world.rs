@@ -3,9 +3,9 @@
 //! goes into memory that is not in the cache, so a smaller world would flatter.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use wheelhouse::world::{
     Action, EntityId, Intent, Intents, NpcOptions, NpcView, Position, SECTOR_TILES, Sight, Spawn, ThinkerId, World,
     WorldLimits,
@@ -22,7 +22,7 @@ fn side() -> i32 {
 
 /// The world, and its NPCs in the order they come due.
 fn crowd() -> (World, Vec<EntityId>) {
-    let mut rng = SmallRng::seed_from_u64(1);
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut world = World::new(WorldLimits::default());
     world.begin();
     let mut spawn = |thinker, connection, x, y| {
@@ -65,7 +65,7 @@ fn gather(bench: &mut Criterion) {
 fn move_npcs(bench: &mut Criterion) {
     let (mut world, npcs) = crowd();
     let mut intents = Intents::new(&NpcOptions::default());
-    let mut rng = SmallRng::seed_from_u64(2);
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
     let mut batches = npcs.chunks_exact(BATCH).cycle();
     let mut group = bench.benchmark_group("world");
     group.throughput(Throughput::Elements(BATCH as u64));
@@ -86,7 +86,7 @@ fn move_npcs(bench: &mut Criterion) {
 }
 
 /// The views of a batch, and for each NPC the wish to go somewhere on the map.
-fn wandering(batch: &[EntityId], rng: &mut SmallRng) -> (Vec<NpcView>, Vec<Intent>) {
+fn wandering(batch: &[EntityId], rng: &mut ChaCha8Rng) -> (Vec<NpcView>, Vec<Intent>) {
     let views = batch.iter().map(|npc| NpcView { id: npc.0, ..NpcView::default() }).collect();
     let wish = |npc: &EntityId| Intent {
         npc: npc.0,

@@ -173,7 +173,7 @@ macro_rules! __thinker {
             #[allow(dead_code)]
             type Exported = $crate::thinker::Exported<$thinker>;
             #[cfg(target_arch = "wasm32")]
-    $crate::bindings::thinker::export_thinker!(Exported with_types_in $crate::thinker::exports);
+            $crate::bindings::thinker::export_thinker! { Exported with_types_in $crate::thinker::exports }
         };
     };
 }

@@ -16,7 +16,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use thiserror::Error;
-use tokio::net::{TcpListener, lookup_host};
+use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -76,8 +76,8 @@ pub enum ControlPortError {
     /// The address cannot be listened on.
     #[error("cannot open the control port on {address}: {error}; set `admin.listen` to \"127.0.0.1:0\"")]
     Bind {
-        /// `admin.listen` as given.
-        address: String,
+        /// `admin.listen`.
+        address: SocketAddr,
         /// What the system said.
         error: io::Error,
     },
@@ -114,12 +114,8 @@ impl ControlPort {
         host: Arc<H>,
     ) -> Result<Self, ControlPortError> {
         options.validate()?;
-        let failed = |error| ControlPortError::Bind { address: options.listen.clone(), error };
-        let addresses: Vec<_> = lookup_host(&options.listen).await.map_err(failed)?.collect();
-        if !addresses.iter().all(|address| address.ip().is_loopback()) {
-            return Err(options.not_loopback().into());
-        }
-        let listener = TcpListener::bind(&*addresses).await.map_err(failed)?;
+        let failed = |error| ControlPortError::Bind { address: options.listen, error };
+        let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
 
         let token = Token::random().map_err(|error| ControlPortError::Token { error })?;

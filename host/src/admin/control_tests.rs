@@ -196,7 +196,7 @@ async fn a_host_whose_loop_hangs_is_reported_and_not_waited_for_without_end() {
 async fn the_control_port_is_never_open_to_the_network() {
     let root = tempfile::tempdir().unwrap();
     let data_dir = DataDir::open(root.path()).unwrap();
-    let options = AdminOptions { listen: "0.0.0.0:0".to_owned() };
+    let options = AdminOptions { listen: "0.0.0.0:0".parse().unwrap() };
     let refused = ControlPort::open(&options, &data_dir, Arc::new(Host::default())).await.unwrap_err().to_string();
     assert!(refused.starts_with("admin.listen = \"0.0.0.0:0\": the control port opens on the loopback"), "{refused}");
     assert!(!root.path().join("control.json").exists());
@@ -207,7 +207,7 @@ async fn a_taken_port_is_one_line_with_the_mend() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let root = tempfile::tempdir().unwrap();
     let data_dir = DataDir::open(root.path()).unwrap();
-    let options = AdminOptions { listen: taken.local_addr().unwrap().to_string() };
+    let options = AdminOptions { listen: taken.local_addr().unwrap() };
     let refused = ControlPort::open(&options, &data_dir, Arc::new(Host::default())).await.unwrap_err().to_string();
     assert!(refused.starts_with(&format!("cannot open the control port on {}: ", options.listen)), "{refused}");
     assert!(refused.ends_with("; set `admin.listen` to \"127.0.0.1:0\""), "{refused}");

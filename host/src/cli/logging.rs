@@ -14,7 +14,7 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
 
-use super::config::{LogFormat, LogLevel, LogSettings};
+use crate::server::config::{LogFormat, LogLevel, LogSettings};
 
 /// What the compiler and the runtime say of themselves drowns everything else.
 const LOUD: [&str; 4] = ["cranelift", "regalloc2", "wasmtime", "wasmparser"];

@@ -9,7 +9,7 @@ use std::time::Duration;
 use wasmtime::{Cache, CacheConfig, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use super::epoch::{EpochTicker, Ticking};
-use super::settings::GuestLimits;
+use super::settings::{GuestLimits, GuestSettings};
 use crate::clock::{SharedClock, thread_cpu_time};
 
 /// Core instances, memories and tables of one component: the guest's module, adapters and what glues them.
@@ -70,33 +70,38 @@ impl CpuMark {
 }
 
 impl LoopEngine {
-    /// An engine for guests with these limits. Compiled code is kept in `cache_folder`, if there is one.
+    /// An engine for guests that all have these limits. Compiled code is kept in `cache_folder`, if there is one.
     pub fn new(limits: &GuestLimits, cache_folder: Option<&Path>, clock: SharedClock) -> Result<Self, EngineError> {
+        Self::for_guests([], limits, cache_folder, clock)
+    }
+
+    /// An engine for these guests, of which some may have a memory of their own size, and for others within `limits`.
+    pub fn for_guests<'a>(
+        guests: impl IntoIterator<Item = &'a GuestSettings>,
+        limits: &GuestLimits,
+        cache_folder: Option<&Path>,
+        clock: SharedClock,
+    ) -> Result<Self, EngineError> {
+        // All places of the pool are of one size; what each guest may have of its place is checked when it grows.
+        let own = guests.into_iter().map(|guest| guest.max_memory_bytes(limits));
+        let max_memory_bytes = own.fold(limits.max_memory_bytes(), usize::max);
         let mut config = Config::new();
         config
             .concurrency_support(false)
             .epoch_interruption(true)
             .max_wasm_stack(MAX_WASM_STACK_BYTES)
             .async_stack_size(4 * MAX_WASM_STACK_BYTES)
-            .allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(limits)));
+            .allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(limits.max_instances, max_memory_bytes)));
         if let Some(folder) = cache_folder {
             let mut cache = CacheConfig::new();
             cache.with_directory(folder);
             let cache = Cache::new(cache).map_err(|error| EngineError::Cache { message: format!("{error:#}") })?;
             config.cache(Some(cache));
         }
-        let engine = Engine::new(&config).map_err(|error| EngineError::Memory {
-            instances: limits.max_instances,
-            message: format!("{error:#}"),
-        })?;
+        let engine = Engine::new(&config)
+            .map_err(|error| EngineError::Memory { instances: limits.max_instances, message: format!("{error:#}") })?;
         let ticker = EpochTicker::start(engine.clone()).map_err(EngineError::Ticker)?;
-        Ok(Self {
-            engine,
-            ticker: Arc::new(ticker),
-            limits: Arc::new(limits.clone()),
-            clock,
-            cpu: Arc::default(),
-        })
+        Ok(Self { engine, ticker: Arc::new(ticker), limits: Arc::new(limits.clone()), clock, cpu: Arc::default() })
     }
 
     /// The wasmtime engine.
@@ -125,8 +130,7 @@ impl LoopEngine {
     }
 }
 
-fn pooling(limits: &GuestLimits) -> PoolingAllocationConfig {
-    let instances = limits.max_instances;
+fn pooling(instances: u32, max_memory_bytes: usize) -> PoolingAllocationConfig {
     let parts = instances.saturating_mul(PARTS_PER_COMPONENT);
     let mut pooling = PoolingAllocationConfig::new();
     pooling
@@ -140,6 +144,41 @@ fn pooling(limits: &GuestLimits) -> PoolingAllocationConfig {
         // Interpreters bring large tables of functions.
         .table_elements(100_000)
         .total_stacks(instances)
-        .max_memory_size(limits.max_memory_bytes());
+        .max_memory_size(max_memory_bytes);
     pooling
+}
+
+#[cfg(test)]
+mod tests {
+    use wasmtime::{Instance, Module, Store};
+
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::guest::GuestKind;
+
+    /// A module whose memory has 1040 pages of 64 KiB from the start: 65 MiB.
+    const NEEDS_65_MB: &[u8] = &[0, b'a', b's', b'm', 1, 0, 0, 0, 5, 4, 1, 0, 0x90, 0x08];
+
+    fn runs_on(engine: &LoopEngine) -> bool {
+        let module = Module::new(engine.wasmtime(), NEEDS_65_MB);
+        module.is_ok_and(|module| Instance::new(&mut Store::new(engine.wasmtime(), ()), &module, &[]).is_ok())
+    }
+
+    #[test]
+    fn a_guest_may_have_more_memory_than_the_limit_of_all() {
+        let limits = GuestLimits { max_instances: 4, ..GuestLimits::default() };
+        let mut guest = GuestSettings::new("atlas", GuestKind::Job, "atlas.wasm");
+        guest.max_memory_mb = Some(65);
+        let engine = LoopEngine::for_guests([&guest], &limits, None, ManualClock::shared()).unwrap();
+        assert!(runs_on(&engine));
+        assert!(!runs_on(&LoopEngine::new(&limits, None, ManualClock::shared()).unwrap()));
+    }
+
+    #[test]
+    fn a_guest_with_less_memory_leaves_the_others_what_they_had() {
+        let limits = GuestLimits { max_instances: 4, max_memory_mb: 65, ..GuestLimits::default() };
+        let mut guest = GuestSettings::new("small", GuestKind::Job, "small.wasm");
+        guest.max_memory_mb = Some(1);
+        assert!(runs_on(&LoopEngine::for_guests([&guest], &limits, None, ManualClock::shared()).unwrap()));
+    }
 }

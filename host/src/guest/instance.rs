@@ -86,6 +86,11 @@ impl<B> Instance<B> {
         result.map_err(|error| CallError::from_wasmtime(error, limit))
     }
 
+    /// Whether its calls change the world, and so are transactions.
+    pub(super) fn writes(&self) -> bool {
+        self.store.data().identity.writes
+    }
+
     fn measure(&self, what: &'static str, took: Duration) {
         let identity = &self.store.data().identity;
         identity.counters.calls.fetch_add(1, Ordering::Relaxed);

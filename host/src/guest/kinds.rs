@@ -33,9 +33,6 @@ pub trait Code: Sized + Send {
 
 /// The code of a guest that lives as long as the host, and whose instances are started with `init`.
 pub trait ResidentCode: Code {
-    /// Whether its calls are transactions that change the world. Others only read.
-    const WRITES: bool;
-
     /// `init`.
     fn init(
         bindings: &Self::Bindings,
@@ -74,10 +71,8 @@ macro_rules! code {
 }
 
 macro_rules! resident {
-    ($pre:ty, writes: $writes:literal) => {
+    ($pre:ty) => {
         impl ResidentCode for $pre {
-            const WRITES: bool = $writes;
-
             fn init(
                 bindings: &Self::Bindings,
                 store: &mut Store<InstanceState>,
@@ -93,8 +88,8 @@ macro_rules! resident {
 code!(game::GamePre<InstanceState>, game::Game);
 code!(thinker::ThinkerPre<InstanceState>, thinker::Thinker);
 code!(step_task::StepTaskPre<InstanceState>, step_task::StepTask);
-resident!(game::GamePre<InstanceState>, writes: true);
-resident!(thinker::ThinkerPre<InstanceState>, writes: false);
+resident!(game::GamePre<InstanceState>);
+resident!(thinker::ThinkerPre<InstanceState>);
 
 /// The code of a job, whose calls are futures; it is not [`Code`], since nothing else is called on it.
 pub type JobCode = job::JobPre<InstanceState>;

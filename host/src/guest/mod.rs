@@ -25,6 +25,7 @@ pub mod stage;
 pub mod state;
 pub mod step_task;
 pub mod supervisor;
+pub mod think_batch;
 pub mod timer_book;
 
 pub use component::LoadError;
@@ -41,6 +42,7 @@ pub use stage::{Effect, GuestId, NewTask, Stage, StageLimits};
 pub use state::{Identity, InstanceState};
 pub use step_task::StepTaskRun;
 pub use supervisor::{Supervisor, Verdict};
+pub use think_batch::ThinkBatch;
 pub use timer_book::{GuestTimer, TimerBook};
 
 /// What the thinkers of all instances speak: the records of the contract.

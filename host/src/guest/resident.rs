@@ -13,7 +13,7 @@ use super::counters::GuestState;
 use super::engine::LoopEngine;
 use super::failure::CallError;
 use super::instance::{Instance, StageSlot};
-use super::kinds::{Code, ResidentCode};
+use super::kinds::ResidentCode;
 use super::state::{Identity, InstanceState};
 use super::supervisor::{Supervisor, Verdict};
 
@@ -90,7 +90,7 @@ impl<C: ResidentCode> Resident<C> {
     ) -> Result<R, CallError> {
         let result = match &mut self.instance {
             None => return Err(CallError::NotRunning),
-            Some(instance) => transaction::<C, R>(instance, slot, what, self.identity.limits.deadline(), call),
+            Some(instance) => transaction(instance, slot, what, self.identity.limits.deadline(), call),
         };
         if let Err(error) = &result {
             self.note(slot, what, error);
@@ -138,11 +138,11 @@ impl<C: ResidentCode> Resident<C> {
         let limit = self.identity.limits.init_deadline();
         self.instances += 1;
         let mut instance = Instance::new(&self.engine, &self.code, &self.identity, self.instances, limit)?;
-        transaction::<C, ()>(&mut instance, slot, "init", limit, |bindings, store| {
+        transaction(&mut instance, slot, "init", limit, |bindings, store| {
             C::init(bindings, store, &self.config, occasion)
         })?;
         if let Some(state) = &self.saved {
-            let restored = transaction::<C, ()>(&mut instance, slot, "restore", limit, |bindings, store| {
+            let restored = transaction(&mut instance, slot, "restore", limit, |bindings, store| {
                 C::restore(bindings, store, state)
             });
             if let Err(CallError::Refused(reason)) = restored {
@@ -178,14 +178,14 @@ impl<C: ResidentCode> Resident<C> {
 }
 
 /// One call, as a transaction where the guest may change the world.
-fn transaction<C: ResidentCode, R>(
-    instance: &mut Instance<C::Bindings>,
+fn transaction<B, R>(
+    instance: &mut Instance<B>,
     slot: &mut StageSlot,
     what: &'static str,
     limit: Duration,
-    call: impl FnOnce(&<C as Code>::Bindings, &mut Store<InstanceState>) -> wasmtime::Result<Result<R, String>>,
+    call: impl FnOnce(&B, &mut Store<InstanceState>) -> wasmtime::Result<Result<R, String>>,
 ) -> Result<R, CallError> {
-    if !C::WRITES {
+    if !instance.writes() {
         return instance.call(slot, what, limit, call)?.map_err(CallError::Refused);
     }
     if let Some(stage) = slot {
@@ -201,10 +201,10 @@ fn transaction<C: ResidentCode, R>(
     result
 }
 
-/// Counts and logs a failure, with where the guest was.
+/// Counts and logs a failure: who, which call and why on the first line, where the guest was below.
 pub(super) fn log_failure(identity: &Identity, what: &'static str, error: &CallError) {
     identity.counters.failures.fetch_add(1, Ordering::Relaxed);
-    let backtrace = error.backtrace().trim_end();
-    let separator = if backtrace.is_empty() { "" } else { "\n" };
-    tracing::error!(guest = &*identity.name, call = what, "a call failed: {error}{separator}{backtrace}");
+    let backtrace = Some(error.backtrace().trim_end()).filter(|backtrace| !backtrace.is_empty());
+    let backtrace = backtrace.map(|backtrace| tracing::field::display(format!("\n{backtrace}")));
+    tracing::error!(guest = &*identity.name, call = what, backtrace, "a call failed: {error}");
 }

@@ -12,6 +12,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::timer_book::TimerBook;
 use crate::world::{ThinkerId, World};
 
+/// What a packet costs beyond its own bytes, so that empty packets to many receivers are bounded too.
+const PACKET_OVERHEAD_BYTES: usize = 64;
+
 /// A guest's number: its place in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GuestId(pub u32);
@@ -53,7 +56,7 @@ pub struct StageLimits {
     pub max_timers: usize,
     /// Bytes of one packet.
     pub max_packet_bytes: usize,
-    /// Bytes of all packets of one handler, each counted for every receiver.
+    /// Bytes of all packets of one handler, each counted for every receiver and with an overhead.
     pub max_sent_bytes: usize,
     /// Bytes of anything else that a guest hands over in one piece.
     pub max_payload_bytes: usize,
@@ -179,7 +182,7 @@ impl Stage {
 
     /// Notes a packet. `Err` with the limit when the handler has sent too much.
     pub(super) fn note_packet(&mut self, to: Vec<u64>, packet: Arc<[u8]>) -> Result<(), u64> {
-        let bytes = packet.len().saturating_mul(to.len());
+        let bytes = (packet.len() + PACKET_OVERHEAD_BYTES).saturating_mul(to.len());
         let sent = self.noted_sent_bytes.saturating_add(bytes);
         if sent > self.limits.max_sent_bytes {
             return Err(self.limits.max_sent_bytes as u64);
@@ -203,3 +206,7 @@ impl Stage {
         self.connections.contains(&connection)
     }
 }
+
+#[cfg(test)]
+#[path = "stage_tests.rs"]
+mod tests;

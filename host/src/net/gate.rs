@@ -33,8 +33,8 @@ pub enum GateError {
     /// The address cannot be listened on.
     #[error("cannot listen for clients on {address}: {error}; {mend}", mend = bind_mend(.error))]
     Bind {
-        /// `gate.listen` as given.
-        address: String,
+        /// `gate.listen`.
+        address: SocketAddr,
         /// What the system said.
         error: io::Error,
     },
@@ -61,8 +61,8 @@ impl BoundGate {
     /// Checks the options and takes the address, so that a port in use shows before anything else is started.
     pub async fn bind(options: &GateOptions) -> Result<Self, GateError> {
         options.validate()?;
-        let failed = |error| GateError::Bind { address: options.listen.clone(), error };
-        let listener = TcpListener::bind(&options.listen).await.map_err(failed)?;
+        let failed = |error| GateError::Bind { address: options.listen, error };
+        let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
         let local_address = listener.local_addr().map_err(failed)?;
         Ok(Self { listener, local_address, options: options.clone() })
     }

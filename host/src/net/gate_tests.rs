@@ -209,8 +209,8 @@ async fn a_sink_that_takes_no_more_ends_the_connection() {
 #[tokio::test]
 async fn a_port_in_use_is_one_line_that_names_it_and_the_mend() {
     let (gate, _connections, _sink) = open(options()).await;
-    let taken = gate.local_address().to_string();
-    let refused = BoundGate::bind(&GateOptions { listen: taken.clone(), ..options() }).await.unwrap_err().to_string();
+    let taken = gate.local_address();
+    let refused = BoundGate::bind(&GateOptions { listen: taken, ..options() }).await.unwrap_err().to_string();
     assert!(refused.starts_with(&format!("cannot listen for clients on {taken}: ")), "{refused}");
     assert!(refused.ends_with("; stop the program that uses it, or set `gate.listen` to another port"), "{refused}");
     assert!(!refused.contains('\n'));
@@ -219,7 +219,7 @@ async fn a_port_in_use_is_one_line_that_names_it_and_the_mend() {
 
 #[tokio::test]
 async fn an_address_of_another_machine_is_refused_with_the_mend() {
-    let options = GateOptions { listen: "192.0.2.1:7171".to_owned(), ..options() };
+    let options = GateOptions { listen: "192.0.2.1:7171".parse().unwrap(), ..options() };
     let refused = BoundGate::bind(&options).await.unwrap_err().to_string();
     assert!(refused.ends_with("set `gate.listen` to an address of this machine"), "{refused}");
 }

@@ -32,7 +32,7 @@ pub async fn until(mut condition: impl FnMut() -> bool) {
 
 /// Options with the listener on a free port.
 pub fn options() -> GateOptions {
-    GateOptions { listen: "127.0.0.1:0".to_owned(), ..GateOptions::default() }
+    GateOptions { listen: "127.0.0.1:0".parse().unwrap(), ..GateOptions::default() }
 }
 
 /// A running gate over an [`EchoSink`].

@@ -3,6 +3,7 @@
 
 use super::simulation::{Cx, HostSimulation};
 use crate::guest::contract::game::Game;
+use crate::guest::contract::sim::thinking::Intent;
 use crate::guest::{CallError, GuestId, InstanceState};
 use crate::world::EntityId;
 use wasmtime::Store;
@@ -48,7 +49,7 @@ impl HostSimulation {
             game.call_on_connect(store, connection, address)
         });
         if let Err(error) = taken_in {
-            tracing::info!(connection, "the game did not take a client in: {error}");
+            tracing::debug!(connection, "the game did not take a client in: {error}");
             self.connections.close(connection);
         }
     }
@@ -106,7 +107,7 @@ impl HostSimulation {
     }
 
     /// An NPC wants to act.
-    pub(super) fn intent(&mut self, intent: crate::guest::contract::sim::thinking::Intent, cx: &mut Cx<'_>) {
+    pub(super) fn intent(&mut self, intent: Intent, cx: &mut Cx<'_>) {
         let _ = self.handle_at_gate("on-intent", cx, |game, store| game.call_on_intent(store, intent));
     }
 }

@@ -14,8 +14,8 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::board::{Board, HostStatus, StatusReader};
+use super::config::{Config, Invalid};
 use super::guests::Guests;
-use super::settings::Config;
 use super::simulation::{HostSimulation, Item, TimerNames};
 use super::sink::LoopSink;
 use super::thinking::Thinking;
@@ -39,6 +39,8 @@ const IO_THREADS: usize = 2;
 /// Why a host did not start. Nothing of it is left.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    #[error(transparent)]
+    Config(#[from] Invalid),
     #[error(transparent)]
     DataDir(#[from] DataDirError),
     #[error(transparent)]
@@ -81,11 +83,11 @@ pub struct Host {
 }
 
 impl Host {
-    /// Starts everything: takes the data directory and the ports, compiles the guests, starts the loop, and lets
-    /// clients in. A guest whose file cannot be run is logged and left out; a file that is missing is an error.
+    /// Starts everything: checks the configuration, takes the data directory and the ports, compiles the guests, starts
+    /// the loop, and lets clients in. A guest whose file cannot be run is logged and left out; a file that is missing is
+    /// an error.
     pub fn start(config: &Config, clock: SharedClock) -> Result<Host, StartError> {
-        let sim_options = config.sim_options();
-        sim_options.validate()?;
+        config.validate()?;
         let data_dir = DataDir::open(&config.data_dir)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(IO_THREADS)
@@ -93,19 +95,24 @@ impl Host {
             .enable_all()
             .build()
             .map_err(StartError::Thread)?;
-        let gate_options = config.gate_options();
-        let bound_gate = runtime.block_on(BoundGate::bind(&gate_options))?;
-        let connections = Connections::new(&gate_options, first_connection_at(clock.wall_ms()));
+        let gate_options = &config.gate.options;
+        let bound_gate = runtime.block_on(BoundGate::bind(gate_options))?;
+        let connections = Connections::new(gate_options, first_connection_at(clock.wall_ms()));
 
         let cache_folder = config.guest.code_cache.then(|| absolute(data_dir.path()).join(CODE_CACHE));
-        let engine = LoopEngine::new(&config.guest, cache_folder.as_deref(), Arc::clone(&clock))?;
+        let engine = LoopEngine::for_guests(
+            config.enabled_guests(),
+            &config.guest,
+            cache_folder.as_deref(),
+            Arc::clone(&clock),
+        )?;
         let saved = world_file::read(data_dir.path())?;
         let loaded = load_guests(config, &engine)?;
         let counters = loaded.iter().map(|guest| Arc::clone(&guest.identity.counters)).collect();
         let board = Arc::new(Board::default());
         let simulation = simulation(config, engine, connections.clone(), Arc::clone(&board), saved, loaded)?;
 
-        let mut core = LoopCore::new(simulation, sim_options, Arc::clone(&clock))?;
+        let mut core = LoopCore::new(simulation, config.sim_options(), Arc::clone(&clock))?;
         name_timers(&mut core);
         let game_loop = GameLoop::start(core).map_err(StartError::Thread)?;
         // The queue is empty and the loop has just started.
@@ -123,7 +130,7 @@ impl Host {
         let answering = Arc::new(Control { status: status.clone(), handle: game_loop.handle().clone() });
         let (gate, control) = runtime.block_on(async {
             let gate = bound_gate.open(connections, sink);
-            let control = ControlPort::open(&config.admin_options(), &data_dir, answering).await?;
+            let control = ControlPort::open(&config.admin, &data_dir, answering).await?;
             Ok::<_, StartError>((gate, control))
         })?;
         Ok(Host { game_loop, gate, control, status, data_dir, runtime })
@@ -276,7 +283,7 @@ fn simulation(
         stage: Some(stage),
         engine,
         guests,
-        thinking: Thinking::new(&config.npc_options(), config.world.seed),
+        thinking: Thinking::new(&config.npcs, config.world.seed),
         running_tasks: FxHashMap::default(),
         ended_tasks: Vec::new(),
         connections,

@@ -1,6 +1,6 @@
-//! The rooms wired into one running host: [`Host::start`] takes a [`Config`](settings::Config) and gives a world that
-//! answers clients and operators until it is stopped. The [`Simulation`](crate::sim::Simulation) that the loop runs is
-//! here too; it decides the order of things and holds no rules of the game.
+//! The rooms wired into one running host: [`Host::start`] takes a [`Config`] and gives a world that answers clients and
+//! operators until it is stopped. The [`Simulation`](crate::sim::Simulation) that the loop runs is here too; it decides
+//! the order of things and holds no rules of the game.
 //!
 //! The way of a packet through the files: the gate hands it to [`sink`], which posts an [`Item`](simulation::Item);
 //! `simulation` takes it on the loop and calls the game (`handlers`); what the handler did beyond the world is carried
@@ -8,12 +8,11 @@
 //! in `tasks`.
 
 mod board;
+pub mod config;
 mod effects;
 mod guests;
 mod handlers;
 mod host;
-mod options;
-pub mod settings;
 mod simulation;
 mod sink;
 mod tasks;
@@ -21,5 +20,5 @@ mod thinking;
 mod world_file;
 
 pub use board::HostStatus;
+pub use config::Config;
 pub use host::{Host, StartError, StopError};
-pub use settings::Config;

@@ -138,6 +138,7 @@ impl crate::sim::Simulation for HostSimulation {
     }
 
     fn end_turn(&mut self, cx: &mut Cx<'_>) {
+        self.decide_acts(cx);
         self.think_alone(cx);
         self.tell_of_ended_tasks(cx);
         self.publish();

@@ -1,7 +1,7 @@
 //! The thinking of NPCs: those due in one timer pass, gathered, thought in one call for each thinker, and their intents
 //! applied. A batch that fails is thought again NPC by NPC, one failure a turn, so that a bad NPC costs itself and the
 //! loop no more than one deadline at a time; an NPC that fails alone then thinks seldom, so that it does not wear its
-//! thinker out.
+//! thinker out. What NPCs want the game to decide is handed to it in order, within a budget.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,18 +9,20 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 use super::simulation::{Cx, HostSimulation, Timer};
-use crate::guest::contract::sim::thinking::{Action, Intent, Npc, Sighting, Traits};
-use crate::guest::{CallError, GuestId};
+use crate::guest::contract::sim::thinking::{Action, Intent};
+use crate::guest::{CallError, GuestId, ThinkBatch};
 use crate::sim::{NameId, TimerError, TimerId, TimerWheel};
 use crate::world::{
-    self, EntityId, Intents, NpcCounts, NpcOptions, NpcTicks, NpcView, Outcome, SEEN_PLAYER, Sight, ThinkTimers,
-    ThinkerId, World,
+    self, EntityId, Intents, NpcCounts, NpcOptions, NpcTicks, Outcome, Sight, ThinkTimers, ThinkerId, World,
 };
 
 /// How long an NPC that failed alone rests before it is tried again; it doubles each time.
 const FIRST_REST: Duration = Duration::from_secs(8);
 /// The longest rest.
 const LONGEST_REST: Duration = Duration::from_secs(512);
+
+/// Time for the game's decisions about intents, looked at between two of them.
+const ACTS_BUDGET: Duration = Duration::from_millis(5);
 
 /// Time for NPCs that are thought alone, looked at between two of them.
 const ALONE_BUDGET: Duration = Duration::from_millis(2);
@@ -31,10 +33,9 @@ pub struct Thinking {
     sight: Sight,
     intents: Intents,
     due: Vec<EntityId>,
-    views: Vec<NpcView>,
-    seen: Vec<world::Sighting>,
-    npcs_sent: Vec<Npc>,
-    seen_sent: Vec<Sighting>,
+    batch: ThinkBatch,
+    /// What NPCs want the game to decide, oldest first.
+    acts: VecDeque<Intent>,
     /// NPCs to be thought alone, and by whom.
     alone: VecDeque<(ThinkerId, EntityId)>,
     /// NPCs that failed alone.
@@ -74,10 +75,8 @@ impl Thinking {
             sight: Sight::new(options),
             intents: Intents::new(options),
             due: Vec::new(),
-            views: Vec::new(),
-            seen: Vec::new(),
-            npcs_sent: Vec::new(),
-            seen_sent: Vec::new(),
+            batch: ThinkBatch::default(),
+            acts: VecDeque::new(),
             alone: VecDeque::new(),
             resting: FxHashMap::default(),
         }
@@ -96,29 +95,6 @@ impl Thinking {
     /// The NPC part of the metrics.
     pub fn counts(&self, world: &World) -> NpcCounts {
         self.ticks.counts(world)
-    }
-
-    /// Fills the batch with what these NPCs see.
-    fn gather(&mut self, world: &World) {
-        self.sight.gather(world, &self.due, &mut self.views, &mut self.seen);
-        self.npcs_sent.clear();
-        self.npcs_sent.extend(self.views.iter().map(|view| Npc {
-            id: view.id,
-            kind: view.kind,
-            map: view.map,
-            x: view.x,
-            y: view.y,
-            seen_first: view.seen_first,
-            seen_count: view.seen_count,
-        }));
-        self.seen_sent.clear();
-        self.seen_sent.extend(self.seen.iter().map(|seen| Sighting {
-            id: seen.id,
-            kind: seen.kind,
-            x: seen.x,
-            y: seen.y,
-            traits: if seen.flags & SEEN_PLAYER == 0 { Traits::empty() } else { Traits::PLAYER },
-        }));
     }
 
     /// Takes NPCs that have failed alone out of the batch: they rest, or are thought alone again.
@@ -161,6 +137,9 @@ impl HostSimulation {
 
     /// Thinks those who have to be thought alone, until one fails or the time is up.
     pub(super) fn think_alone(&mut self, cx: &mut Cx<'_>) {
+        if self.thinking.alone.is_empty() {
+            return;
+        }
         let until = cx.clock.now() + ALONE_BUDGET;
         while let Some((thinker, npc)) = self.thinking.alone.pop_front() {
             self.thinking.due.clear();
@@ -193,16 +172,12 @@ impl HostSimulation {
             return Err(CallError::NotRunning);
         };
         let stage = self.stage.as_deref().expect("no call has the stage between two batches");
-        self.thinking.gather(&stage.world);
-        if self.thinking.views.is_empty() {
+        let Thinking { batch, sight, due, .. } = &mut self.thinking;
+        batch.gather(sight, &stage.world, due);
+        if batch.views().is_empty() {
             return Ok(());
         }
-        let now_ns = cx.clock.now().as_nanos() as u64;
-        let (npcs, seen) = (&self.thinking.npcs_sent, &self.thinking.seen_sent);
-        let thought = guest.call(&mut self.stage, "think", |bindings, store| {
-            bindings.call_think(store, now_ns, npcs, seen).map(Ok)
-        });
-        match thought {
+        match batch.think(guest, &mut self.stage, cx.clock.now()) {
             Ok(intents) => {
                 self.apply(&intents, cx);
                 Ok(())
@@ -215,7 +190,7 @@ impl HostSimulation {
     }
 
     fn apply(&mut self, intents: &[Intent], cx: &mut Cx<'_>) {
-        self.thinking.intents.expect(&self.thinking.views);
+        self.thinking.intents.expect(self.thinking.batch.views());
         for intent in intents {
             let wanted = world::Intent {
                 npc: intent.npc,
@@ -231,9 +206,26 @@ impl HostSimulation {
             };
             let stage = self.stage.as_deref_mut().expect("no call has the stage between two intents");
             if self.thinking.intents.apply(&mut stage.world, &wanted) == Outcome::Act {
-                self.intent(*intent, cx);
+                self.thinking.acts.push_back(*intent);
             }
         }
         self.follow_activity(cx);
+    }
+
+    /// Hands acts to the game until the time is up; the rest waits for the next turn.
+    pub(super) fn decide_acts(&mut self, cx: &mut Cx<'_>) {
+        if self.thinking.acts.is_empty() {
+            return;
+        }
+        let until = cx.clock.now() + ACTS_BUDGET;
+        while let Some(intent) = self.thinking.acts.pop_front() {
+            self.intent(intent, cx);
+            if cx.clock.now() >= until {
+                break;
+            }
+        }
+        if !self.thinking.acts.is_empty() {
+            self.go_on(cx);
+        }
     }
 }

@@ -241,13 +241,13 @@ impl<S: Simulation> LoopCore<S> {
         }
     }
 
-    fn something_else_is_due(&self, now: Duration) -> bool {
+    fn something_else_is_due(&mut self, now: Duration) -> bool {
         now >= self.frame.end()
             || self.shared.admission.has_items()
             || self.timers.next_wakeup(now).is_some_and(|wait| wait.is_zero())
     }
 
-    fn next_turn(&self) -> Next {
+    fn next_turn(&mut self) -> Next {
         // A closed queue announces no item that would wake the loop, and the end is a turn's work.
         if self.shared.admission.has_items() || self.tasks.has_ready() || self.shared.admission.is_closed() {
             return Next::Now;

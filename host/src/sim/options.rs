@@ -20,7 +20,7 @@ pub struct SimOptions {
 
 /// The table `loop`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct LoopOptions {
     /// Items that may wait; the running one is not counted.
     pub queue_capacity: u64,
@@ -38,7 +38,7 @@ impl Default for LoopOptions {
 
 /// The table `timers`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct TimerOptions {
     /// Deadlines round up to a multiple of it.
     pub tick_ms: u64,
@@ -60,7 +60,7 @@ impl Default for TimerOptions {
 
 /// The table `dispatch`, and the soft budget of a call from the table `guest`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct DispatchOptions {
     /// Frames a second; a frame is what tasks share with items and timers.
     pub target_tps: u64,

@@ -1,14 +1,11 @@
 //! How much a world may hold. Everything a game can make grow has its limit here, and reaching one is a typed
 //! [`WorldError`](super::WorldError) for the game, never an end of the host.
 
-use serde::{Deserialize, Serialize};
-
 /// The largest radius of a query or of an NPC's sight, in tiles. It bounds how many sectors one answer may look at.
 pub const MAX_RADIUS_TILES: u32 = 512;
 
-/// The limits of a world: the `[world]` table of the configuration.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+/// The limits of a world. The table `[world]` of the configuration sets those that a game may need to be others.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorldLimits {
     /// Entities alive at one time.
     pub max_entities: usize,

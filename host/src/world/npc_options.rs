@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// The options of NPC thinking. Every value must be positive; whoever reads the configuration checks that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct NpcOptions {
     /// Time between two thinks of an NPC that is near a player.
     pub think_interval_ms: u64,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::problem::KeyPath;
-use super::{Config, Grant, GuestKind, GuestSettings};
+use crate::guest::{Grant, GuestKind, GuestSettings};
+use crate::server::config::{Config, KeyPath};
 
 /// A configuration in which every key has a value, as JSON: the shape that a file is held against.
 pub fn full_shape() -> Value {

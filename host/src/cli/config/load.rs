@@ -12,9 +12,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::known_keys;
-use super::problem::{KeyPath, Problem, Step};
-use super::rules::complaint_about_number;
-use super::Config;
+use crate::server::config::rules::complaint_about_number;
+use crate::server::config::{Config, KeyPath, Problem, Step};
 
 /// Why a file gave no configuration.
 #[derive(Debug, thiserror::Error)]

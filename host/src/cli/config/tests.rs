@@ -2,8 +2,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::known_keys::full_shape;
-use super::rules::LARGEST;
-use super::{Config, GuestKind, GuestSettings, LoadError, load, parse};
+use super::{LoadError, load, parse};
+use crate::guest::{GuestKind, GuestSettings};
+use crate::server::config::Config;
+use crate::server::config::rules::LARGEST;
 
 const EXAMPLE: &str = include_str!("../../../../wheelhouse.example.toml");
 
@@ -42,6 +44,11 @@ fn each_bad_input_gets_its_own_line() {
             "think_intervall_ms = 5",
             "w.toml:1: think_intervall_ms is not a key that there is: did you mean think_interval_ms of [npcs]?",
         ),
+        (
+            "[gate]\ndrain_timeout_s = 2",
+            "w.toml:2: gate.drain_timeout_s is not a key that there is: did you mean drain_timeout_ms?",
+        ),
+        ("[dispatch]\nmax_task = 2", "w.toml:2: dispatch.max_task is not a key that there is: did you mean max_tasks?"),
         ("[store]\nqqq = 5", "w.toml:2: store.qqq is not a key that there is: [store] has checkpoint_interval_s"),
         // Types and words.
         ("loop = 5", "w.toml:1: loop is 5: it must be a table, [loop]"),
@@ -218,16 +225,18 @@ fn a_guest_that_is_not_enabled_does_not_count() {
 }
 
 #[test]
-fn a_program_that_builds_its_settings_is_held_to_the_same_rules() {
-    let mut config = Config::default();
-    config.validate().unwrap();
-    config.game_loop.queue_capacity = 0;
-    config.npcs.sight_radius = 129;
-    let lines = config.validate().unwrap_err().to_string();
-    assert_eq!(
-        lines,
-        "loop.queue_capacity is 0: it must be positive\nnpcs.sight_radius is 129: it must be at most 128"
-    );
+fn an_unknown_key_is_refused_also_where_no_loader_looks() {
+    let mut shape = full_shape();
+    let tables: Vec<String> =
+        shape.as_object().unwrap().keys().filter(|key| shape[*key].is_object()).cloned().collect();
+    assert_eq!(tables.len(), 10);
+    serde_json::from_value::<Config>(shape.clone()).unwrap();
+    for table in tables {
+        shape[&table]["budget"] = 5.into();
+        let refused = serde_json::from_value::<Config>(shape.clone()).unwrap_err().to_string();
+        assert!(refused.starts_with("unknown field `budget`"), "{table}: {refused}");
+        shape[&table].as_object_mut().unwrap().remove("budget");
+    }
 }
 
 #[test]
@@ -248,9 +257,9 @@ fn every_number_has_a_largest_value_and_its_default_is_within() {
 #[test]
 fn durations_have_the_unit_that_their_key_names() {
     let config = Config::default();
-    assert_eq!(config.timers.tick(), Duration::from_millis(8));
-    assert_eq!(config.gate.idle_timeout(), Duration::from_secs(300));
-    assert_eq!(config.dispatch.frame(), Duration::from_nanos(16_666_666));
+    assert_eq!(config.guest.deadline(), Duration::from_millis(50));
+    assert_eq!(config.store.checkpoint_interval(), Duration::from_secs(30));
+    assert_eq!(config.dispatch.options.frame(), Duration::from_nanos(16_666_666));
     assert_eq!(config.guest.max_payload_bytes(), 1 << 20);
 }
 

@@ -76,7 +76,8 @@ pub fn run(args: DemoArgs) -> anyhow::Result<()> {
 
 /// Sizes the example world: every sector near a player, room for a timer to each NPC, and no port that could be taken.
 fn fit(config: &mut Config, args: &DemoArgs) -> anyhow::Result<()> {
-    let side = f64::from(args.players).sqrt().ceil() as u32;
+    // Players beyond the square share homes.
+    let side = args.players.isqrt();
     let wolves = args.npcs / ANIMALS_PER_WOLF;
     let map_sectors = side * SECTORS_PER_PLAYER;
     set(&mut config.guests, "rules", "player_grid", side)?;
@@ -85,11 +86,12 @@ fn fit(config: &mut Config, args: &DemoArgs) -> anyhow::Result<()> {
     for guest in ["rules", "sheep", "wolf"] {
         set(&mut config.guests, guest, "map_sectors", map_sectors)?;
     }
-    let npcs = args.npcs as usize;
-    config.timers.max_pending = config.timers.max_pending.max(npcs.saturating_mul(2));
-    config.world.max_entities = config.world.max_entities.max(npcs.saturating_mul(2));
-    config.gate.max_connections = config.gate.max_connections.max(args.players as usize);
-    config.gate.listen.set_port(0);
+    let twice = u64::from(args.npcs) * 2;
+    config.timers.max_pending = config.timers.max_pending.max(twice);
+    config.world.max_entities = config.world.max_entities.max(twice as usize);
+    let gate = &mut config.gate.options;
+    gate.max_connections = gate.max_connections.max(args.players as usize);
+    gate.listen.set_port(0);
     Ok(())
 }
 

@@ -9,11 +9,16 @@
 //! The ids of a slot lie in chunks taken from one pool. A cancelled id leaves a hole, and a chunk of holes goes back
 //! to the pool, so no operation here looks at more than one chunk, one slot, or the bitmap.
 
-/// Ids in one chunk, so that a chunk is two cache lines.
-const CHUNK_IDS: usize = 14;
+use std::hint::black_box;
+
+/// Ids in one chunk, so that a chunk is one cache line, and taking an id out touches no other.
+const CHUNK_IDS: usize = 6;
 
 /// Slots of every level but the lowest, so that one word holds its occupancy.
 const UPPER_SLOTS_BITS: u32 = 6;
+
+/// Removals that are put off at most.
+const REMOVALS: usize = 32;
 
 /// "No chunk": the end of a list.
 pub(super) const NOWHERE: u32 = u32::MAX;
@@ -23,9 +28,24 @@ pub(super) const HOLE: u64 = 0;
 
 /// Where an id lies, so that it can be taken out without a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub chunk: u32,
-    pub position: u32,
+pub(super) struct Place(u32);
+
+/// Bits of a place that say where in its chunk an id lies.
+const POSITION_BITS: u32 = 3;
+const POSITION_MASK: u32 = (1 << POSITION_BITS) - 1;
+
+impl Place {
+    fn new(chunk: u32, position: usize) -> Self {
+        Self((chunk << POSITION_BITS) | position as u32)
+    }
+
+    fn chunk(self) -> u32 {
+        self.0 >> POSITION_BITS
+    }
+
+    fn position(self) -> usize {
+        (self.0 & POSITION_MASK) as usize
+    }
 }
 
 /// The next slot that holds anything.
@@ -35,13 +55,6 @@ pub(super) struct Upcoming {
     pub tick: u64,
     pub slot: usize,
     pub exact: bool,
-}
-
-/// The ids of one chunk that was detached from its slot.
-pub(super) struct Detached {
-    pub ids: [u64; CHUNK_IDS],
-    pub len: usize,
-    pub next: u32,
 }
 
 #[derive(Clone)]
@@ -76,6 +89,7 @@ pub(super) struct Levels {
     occupied: Vec<u64>,
     chunks: Vec<Chunk>,
     free_chunk: u32,
+    removals: Vec<(Place, u64)>,
 }
 
 impl Levels {
@@ -92,6 +106,7 @@ impl Levels {
             occupied: vec![0; slots / 64],
             chunks: Vec::new(),
             free_chunk: NOWHERE,
+            removals: Vec::with_capacity(REMOVALS),
         }
     }
 
@@ -118,7 +133,7 @@ impl Levels {
                 chunk.ids[position] = id;
                 chunk.len += 1;
                 chunk.live += 1;
-                return Place { chunk: tail, position: position as u32 };
+                return Place::new(tail, position);
             }
         }
         self.insert_in_new_chunk(slot, tail, id)
@@ -147,17 +162,47 @@ impl Levels {
             _ => self.chunks[tail as usize].next = at,
         }
         self.slots[slot].tail = at;
-        Place { chunk: at, position: 0 }
+        Place::new(at, 0)
     }
 
-    /// Takes the id at `place` out of its slot.
+    /// Takes `id` out of its slot, if it lies at `place` still: it does not once its slot was taken. It may happen as
+    /// late as [`Self::settle`], so that the cache misses of many removals overlap.
     #[inline]
-    pub fn remove(&mut self, place: Place) {
-        let chunk = &mut self.chunks[place.chunk as usize];
-        chunk.ids[place.position as usize] = HOLE;
+    pub fn remove(&mut self, place: Place, id: u64) {
+        self.removals.push((place, id));
+        if self.removals.len() == REMOVALS {
+            self.settle();
+        }
+    }
+
+    /// Does the removals that were put off. Needed before anything that looks into slots.
+    pub fn settle(&mut self) {
+        if self.removals.is_empty() {
+            return;
+        }
+        // Reading all of them first, with nothing that depends on what was read, lets the reads overlap.
+        let mut touched = 0;
+        for (place, _) in &self.removals {
+            touched ^= self.chunks[place.chunk() as usize].live;
+        }
+        black_box(touched);
+        for index in 0..self.removals.len() {
+            let (place, id) = self.removals[index];
+            self.remove_now(place, id);
+        }
+        self.removals.clear();
+    }
+
+    fn remove_now(&mut self, place: Place, id: u64) {
+        let chunk = &mut self.chunks[place.chunk() as usize];
+        let found = &mut chunk.ids[place.position()];
+        if *found != id {
+            return;
+        }
+        *found = HOLE;
         chunk.live -= 1;
         if chunk.live == 0 {
-            self.unlink(place.chunk);
+            self.unlink(place.chunk());
         }
     }
 
@@ -178,25 +223,35 @@ impl Levels {
         self.release(at);
     }
 
+    /// Gives a chunk back to the pool, without ids, so that no old place leads to one.
     fn release(&mut self, at: u32) {
-        self.chunks[at as usize].next = self.free_chunk;
+        let chunk = &mut self.chunks[at as usize];
+        chunk.ids = [HOLE; CHUNK_IDS];
+        chunk.next = self.free_chunk;
         self.free_chunk = at;
     }
 
-    /// Empties `slot` and returns its first chunk, to be read with [`Self::take_chunk`].
-    pub fn detach(&mut self, slot: usize) -> u32 {
-        let head = self.slots[slot].head;
+    /// Empties `slot` and appends its ids to `ids`. `false` if they are not in ascending order.
+    pub fn take_slot(&mut self, slot: usize, ids: &mut Vec<u64>) -> bool {
+        let mut next = self.slots[slot].head;
         self.slots[slot] = Slot::EMPTY;
         self.occupied[slot / 64] &= !(1 << (slot % 64));
-        head
-    }
-
-    /// Copies a detached chunk out and gives it back to the pool.
-    pub fn take_chunk(&mut self, at: u32) -> Detached {
-        let chunk = &self.chunks[at as usize];
-        let taken = Detached { ids: chunk.ids, len: chunk.len as usize, next: chunk.next };
-        self.release(at);
-        taken
+        let mut in_order = true;
+        let mut last = HOLE;
+        while next != NOWHERE {
+            let chunk = &self.chunks[next as usize];
+            for &id in &chunk.ids[..chunk.len as usize] {
+                if id != HOLE {
+                    in_order &= last < id;
+                    last = id;
+                    ids.push(id);
+                }
+            }
+            let at = next;
+            next = chunk.next;
+            self.release(at);
+        }
+        in_order
     }
 
     /// The slot of level 0 that holds the current tick, if it holds anything.
@@ -268,5 +323,6 @@ impl Levels {
         self.occupied.fill(0);
         self.chunks = Vec::new();
         self.free_chunk = NOWHERE;
+        self.removals.clear();
     }
 }

@@ -9,8 +9,12 @@ pub struct NameId(u32);
 
 struct Name {
     text: Box<str>,
-    /// Indexes of the entries that bear this name, in no order.
-    bearers: Vec<u32>,
+    /// Ids of the timers that bear this name, in no order, and of some that are over.
+    bearers: Vec<u64>,
+    /// How many of them are not over.
+    live: usize,
+    /// Where the search for those that are over goes on.
+    hand: usize,
     /// Somebody holds its [`NameId`], so it must stay.
     kept: bool,
 }
@@ -22,23 +26,38 @@ pub(super) struct Names {
     vacant: Vec<u32>,
     /// Names nobody holds are swept when there are this many in all.
     sweep_at: usize,
-    /// For each entry of the wheel, where it lies in its name's `bearers`. Apart from the entries, because a removal
-    /// touches the place of another entry too, and these are small enough to stay in the cache.
-    position_of: Vec<u32>,
 }
 
 /// Names to keep before the first sweep.
 const FIRST_SWEEP: usize = 1024;
 
+/// Dead ids that a name may carry before registrations begin to clear them out.
+const DEAD_ALLOWED: usize = 32;
+
+impl Name {
+    fn new(text: &str) -> Self {
+        Self { text: text.into(), bearers: Vec::new(), live: 0, hand: 0, kept: false }
+    }
+
+    /// Looks at two ids and drops those that are over. Done at a registration, which adds one, this keeps the dead from
+    /// outnumbering the living by much, and no single registration waits for a long sweep.
+    fn drop_dead(&mut self, is_live: impl Fn(u64) -> bool) {
+        for _ in 0..2 {
+            if self.hand >= self.bearers.len() {
+                self.hand = 0;
+            }
+            if is_live(self.bearers[self.hand]) {
+                self.hand += 1;
+            } else {
+                self.bearers.swap_remove(self.hand);
+            }
+        }
+    }
+}
+
 impl Names {
     pub fn new() -> Self {
-        Self {
-            by_text: FxHashMap::default(),
-            names: Vec::new(),
-            vacant: Vec::new(),
-            sweep_at: FIRST_SWEEP,
-            position_of: Vec::new(),
-        }
+        Self { by_text: FxHashMap::default(), names: Vec::new(), vacant: Vec::new(), sweep_at: FIRST_SWEEP }
     }
 
     /// The id of `text`, for good.
@@ -53,7 +72,7 @@ impl Names {
         if let Some(&at) = self.by_text.get(text) {
             return NameId(at);
         }
-        let name = Name { text: text.into(), bearers: Vec::new(), kept: false };
+        let name = Name::new(text);
         let at = match self.vacant.pop() {
             Some(at) => {
                 self.names[at as usize] = name;
@@ -80,9 +99,9 @@ impl Names {
         let Self { by_text, names, vacant, .. } = self;
         by_text.retain(|_, &mut at| {
             let name = &mut names[at as usize];
-            let used = name.kept || !name.bearers.is_empty();
+            let used = name.kept || name.live > 0;
             if !used {
-                *name = Name { text: Box::default(), bearers: Vec::new(), kept: false };
+                *name = Name::new("");
                 vacant.push(at);
             }
             used
@@ -104,47 +123,43 @@ impl Names {
         &self.names[id.0 as usize].text
     }
 
-    /// Notes that `entry` bears the name `id`.
+    /// Notes that the timer `id` bears a name. Its entry is in place, so that `is_live` says yes to it.
     #[inline]
-    pub fn add(&mut self, id: NameId, entry: u32) {
-        let bearers = &mut self.names[id.0 as usize].bearers;
-        let position = bearers.len() as u32;
-        bearers.push(entry);
-        match self.position_of.get_mut(entry as usize) {
-            Some(place) => *place = position,
-            None => {
-                debug_assert_eq!(self.position_of.len(), entry as usize, "entries are numbered without gaps");
-                self.position_of.push(position);
-            }
+    pub fn add(&mut self, name: NameId, id: u64, is_live: impl Fn(u64) -> bool) {
+        let name = &mut self.names[name.0 as usize];
+        name.bearers.push(id);
+        name.live += 1;
+        if name.bearers.len() > 2 * name.live + DEAD_ALLOWED {
+            name.drop_dead(is_live);
         }
     }
 
-    /// Notes that `entry` bears it no longer.
+    /// Notes that one of the timers of that name is over. Which one shows when somebody looks, so that a timer's end
+    /// costs no search.
     #[inline]
-    pub fn remove(&mut self, id: NameId, entry: u32) {
-        let position = self.position_of[entry as usize];
-        let bearers = &mut self.names[id.0 as usize].bearers;
-        bearers.swap_remove(position as usize);
-        if let Some(&moved) = bearers.get(position as usize) {
-            self.position_of[moved as usize] = position;
+    pub fn remove_one(&mut self, name: NameId) {
+        let name = &mut self.names[name.0 as usize];
+        name.live -= 1;
+        if name.live == 0 {
+            name.bearers.clear();
         }
     }
 
-    /// One of the entries that bear the name.
-    pub fn any_bearer(&self, id: NameId) -> Option<u32> {
-        self.names[id.0 as usize].bearers.last().copied()
+    /// The ids that bear the name, with some that are over; the name is left without them.
+    pub fn take_bearers(&mut self, name: NameId) -> Vec<u64> {
+        std::mem::take(&mut self.names[name.0 as usize].bearers)
     }
 
-    /// How many entries bear the name.
-    pub fn count(&self, id: NameId) -> usize {
-        self.names[id.0 as usize].bearers.len()
+    /// How many timers bear the name.
+    pub fn count(&self, name: NameId) -> usize {
+        self.names[name.0 as usize].live
     }
 
     /// Forgets who bears what; the names stay.
     pub fn clear_bearers(&mut self) {
         for name in &mut self.names {
             name.bearers = Vec::new();
+            name.live = 0;
         }
-        self.position_of = Vec::new();
     }
 }

@@ -202,7 +202,7 @@ impl Pair {
         true
     }
 
-    fn compare(&self) {
+    fn compare(&mut self) {
         assert_eq!(self.wheel.active(), self.model.timers.len());
         for (index, name) in NAMES.into_iter().enumerate() {
             let count = self.model.timers.values().filter(|timer| timer.name == index).count();

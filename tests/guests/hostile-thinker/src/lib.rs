@@ -51,7 +51,7 @@ impl BatchThinker for Hostile {
 
     fn think(&mut self, _now: Duration, batch: Batch<'_>, intents: &mut Vec<Intent>) {
         self.thoughts += 1;
-        let to_and_fro = if self.thoughts % 2 == 0 { 1 } else { -1 };
+        let to_and_fro = if self.thoughts.is_multiple_of(2) { 1 } else { -1 };
         match self.misbehave.split_once(':').unwrap_or((&self.misbehave, "")) {
             ("trap-on-kind", kind) => trap_on(batch, |npc| u64::from(npc.kind), kind),
             ("trap-on-id", id) => trap_on(batch, |npc| npc.id, id),

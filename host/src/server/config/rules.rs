@@ -1,22 +1,25 @@
 //! What a configuration must keep to beyond having the right keys and types: every number positive and within reason,
-//! and guests that fit together. Called for a file by the loader, and by programs that build a [`Config`] themselves.
+//! and guests that fit together. Called when a host starts, and by the loader, which adds the place in the file.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
 use super::problem::{Invalid, KeyPath, Problem, Step};
-use super::{Config, Grant, GuestKind, GuestSettings};
+use super::settings::Config;
+use crate::guest::component::grants_for;
+use crate::guest::{Grant, GuestKind, GuestSettings};
 
 /// The largest value of each number. They are far above what is useful, and keep a slip of the finger from asking for
 /// more memory than there is or for a time that overflows.
-pub(super) const LARGEST: &[(&str, u64)] = &[
+pub(crate) const LARGEST: &[(&str, u64)] = &[
     ("loop.queue_capacity", 16_777_216),
     ("loop.max_items_per_batch", 1_000_000),
     ("loop.item_budget_ms", 10_000),
     ("timers.tick_ms", 10_000),
     ("timers.wheel_size", 1_048_576),
-    ("timers.max_pending", 100_000_000),
+    // As many as the wheel has numbers for.
+    ("timers.max_pending", 16_777_216),
     ("timers.max_callbacks_per_batch", 1_000_000),
     ("timers.callback_budget_ms", 10_000),
     ("dispatch.target_tps", 1000),
@@ -49,6 +52,7 @@ pub(super) const LARGEST: &[(&str, u64)] = &[
     ("gate.frame_burst", 1_000_000),
     ("gate.idle_timeout_s", 31_536_000),
     ("gate.max_backlog_kb", 1_048_576),
+    ("gate.drain_timeout_ms", 600_000),
     ("store.checkpoint_interval_s", 86_400),
     ("guests.max_memory_mb", 4096),
 ];
@@ -72,7 +76,7 @@ impl Config {
 }
 
 /// What must hold for the number under `key`, or `None` where it does.
-pub(super) fn complaint_about_number(key: &KeyPath, number: i128) -> Option<String> {
+pub(crate) fn complaint_about_number(key: &KeyPath, number: i128) -> Option<String> {
     let path = key.without_indices();
     let largest = LARGEST.iter().find(|(known, _)| *known == path).map_or(u64::MAX, |(_, largest)| *largest);
     if number <= 0 {
@@ -131,20 +135,12 @@ fn check_guest(index: usize, guest: &GuestSettings, problems: &mut Vec<Problem>)
         problems.push(Problem::with_value(KeyPath::of_guest(index, "file"), "\"\"", "it must name a Wasm file"));
     }
     for (at, grant) in guest.grants.iter().enumerate() {
-        if !grants_of(guest.kind).contains(grant) {
+        let possible = grants_for(guest.kind);
+        if !possible.contains(grant) {
             let key = KeyPath::of_guest(index, "grants").then(Step::Index(at));
-            let mend = format!("a {} can be granted only {}", spelled(&guest.kind), list(grants_of(guest.kind)));
-            problems.push(Problem::with_value(key, format!("\"{}\"", spelled(grant)), mend));
+            let mend = format!("a {} can be granted only {}", guest.kind, list(possible));
+            problems.push(Problem::with_value(key, format!("\"{grant}\""), mend));
         }
-    }
-}
-
-/// What can be granted to a kind: the imports of its world, without those that every guest has.
-fn grants_of(kind: GuestKind) -> &'static [Grant] {
-    match kind {
-        GuestKind::Game => &[Grant::Timers, Grant::Tasks, Grant::Entities, Grant::Kv, Grant::Gate, Grant::Metrics],
-        GuestKind::Thinker | GuestKind::StepTask => &[Grant::Entities, Grant::Kv, Grant::Metrics],
-        GuestKind::Job => &[Grant::Metrics],
     }
 }
 
@@ -164,7 +160,7 @@ fn check_company(config: &Config, problems: &mut Vec<Problem>) {
     for (index, guest) in config.guests.iter().enumerate() {
         if guest.enabled && guest.kind != GuestKind::Game && !has_game {
             let mend = "no guest of kind \"game\" is enabled that would give it work";
-            let kind = format!("\"{}\"", spelled(&guest.kind));
+            let kind = format!("\"{}\"", guest.kind);
             problems.push(Problem::with_value(KeyPath::of_guest(index, "kind"), kind, mend));
         }
     }
@@ -176,14 +172,6 @@ fn check_company(config: &Config, problems: &mut Vec<Problem>) {
     }
 }
 
-/// A kind or a grant as the file spells it.
-fn spelled(word: &impl serde::Serialize) -> String {
-    match serde_json::to_value(word) {
-        Ok(Value::String(word)) => word,
-        _ => String::new(),
-    }
-}
-
 fn list(grants: &[Grant]) -> String {
-    grants.iter().map(spelled).collect::<Vec<_>>().join(", ")
+    grants.iter().map(Grant::to_string).collect::<Vec<_>>().join(", ")
 }
