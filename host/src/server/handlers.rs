@@ -24,6 +24,7 @@ impl HostSimulation {
         let result = running.call(&mut self.stage, what, call);
         self.after_handler(cx);
         if matches!(result, Err(ref error) if !error.is_refusal()) {
+            self.spent = true;
             self.look_after(game, cx);
         }
         result
@@ -45,9 +46,8 @@ impl HostSimulation {
     /// A client has come. A game that refuses or fails has not taken it in, so it is closed.
     pub(super) fn connected(&mut self, connection: u64, address: &str, cx: &mut Cx<'_>) {
         self.stage().connections.insert(connection);
-        let taken_in = self.handle_at_gate("on-connect", cx, |game, store| {
-            game.call_on_connect(store, connection, address)
-        });
+        let taken_in =
+            self.handle_at_gate("on-connect", cx, |game, store| game.call_on_connect(store, connection, address));
         if let Err(error) = taken_in {
             tracing::debug!(connection, "the game did not take a client in: {error}");
             self.connections.close(connection);
@@ -68,9 +68,8 @@ impl HostSimulation {
         if bound.is_empty() {
             return;
         }
-        let released = stage.world.transact(|world| {
-            bound.iter().try_for_each(|entity| world.set_connection(*entity, None))
-        });
+        let released =
+            stage.world.transact(|world| bound.iter().try_for_each(|entity| world.set_connection(*entity, None)));
         if let Err(error) = released {
             tracing::error!(connection, "an entity stays bound to a connection that is gone: {error}");
         }

@@ -293,6 +293,7 @@ fn simulation(
         board,
         effects: Vec::new(),
         goes_on: false,
+        spent: false,
     })
 }
 
