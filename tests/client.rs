@@ -2,8 +2,13 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::PATIENCE;
+
+/// Time between two packets of a client that keeps to `gate.max_frames_per_second`.
+pub const PAUSE: Duration = Duration::from_millis(6);
 
 /// A connection to the gate.
 pub struct Client {
@@ -73,6 +78,19 @@ impl Client {
     pub fn ask_for(&mut self, packet: impl AsRef<[u8]>, start: &str) -> String {
         self.send(packet);
         self.receive_until(start)
+    }
+
+    /// Asks again and again until that is the answer.
+    pub fn ask_until(&mut self, packet: &str, answer: &str) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let answered = self.ask(packet);
+            if answered == answer {
+                return;
+            }
+            assert!(Instant::now() < until, "{packet} is still answered with {answered:?}, not {answer:?}");
+            thread::sleep(PAUSE);
+        }
     }
 
     /// The first packet that begins with `start`, whatever comes before.

@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::Client;
+use crate::client::PAUSE;
 
 /// What is promised while a guest misbehaves: the deadline of its call and two ticks.
 const PROMISED: Duration = Duration::from_millis(50 + 2 * 8);
@@ -17,9 +18,6 @@ const TOLERANCE: u32 = 10;
 
 /// How many pings there are at least, so that their median says something.
 const FEWEST: usize = 25;
-
-/// Time between two pings; slow enough for `gate.max_frames_per_second`.
-const PAUSE: Duration = Duration::from_millis(6);
 
 /// The client, at work in a thread of its own.
 pub struct Echo {

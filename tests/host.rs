@@ -152,7 +152,8 @@ impl Host {
 
     /// Posts an order to the control port, as an operator's program would, and answers the HTTP status and the body.
     pub fn order(&self, path: &str) -> (u16, Value) {
-        let text = fs::read_to_string(self.world.data_dir().join("control.json")).expect("a running host has a control file");
+        let text =
+            fs::read_to_string(self.world.data_dir().join("control.json")).expect("a running host has a control file");
         let control: Value = serde_json::from_str(&text).expect("the control file is JSON");
         let text = |key: &str| control[key].as_str().expect("the control file has it").to_owned();
         crate::client::post(&text("address"), path, &text("token"))
@@ -162,7 +163,8 @@ impl Host {
     pub fn cpu_time(&self) -> Duration {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id())).expect("the program runs");
         // The name of the program, in brackets, may hold spaces. User and system time are the 14th and 15th of all.
-        let fields: Vec<&str> = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace().collect()).unwrap_or_default();
+        let fields: Vec<&str> =
+            stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace().collect()).unwrap_or_default();
         let ticks: u64 = fields[11..13].iter().map(|field| field.parse::<u64>().expect("a number of ticks")).sum();
         Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
     }
@@ -179,7 +181,7 @@ impl Host {
         kill_process(Pid::from_child(&self.process), signal).expect("the program runs");
         let log = self.log.wait_for_end();
         let status = self.process.wait().expect("it is this process's child").code();
-        let panic = log.iter().find(|line| line.contains("panicked at"));
+        let panic = log.iter().find(|line| line.contains("thread '") && line.contains("panicked at"));
         assert_eq!(panic, None, "the host panicked");
         Stopped { status, log }
     }

@@ -12,7 +12,7 @@ mod program;
 
 use std::time::Duration;
 
-pub use client::Client;
+pub use client::{Client, PAUSE};
 pub use config::{Config, Guest, example, hostile, tests_folder, workspace};
 pub use echo::Echo;
 pub use host::{Host, Stopped, World, guest};
