@@ -75,11 +75,14 @@ fn a_guest_of_another_kind() {
 
 #[test]
 fn a_guest_that_imports_what_it_is_not_granted() {
-    let config = Config::new()
-        .guest(hostile("game", "game"))
-        .guest(hostile("bad", "thinker").without("kv"));
+    let config = Config::new().guest(hostile("game", "game")).guest(hostile("bad", "thinker").without("kv"));
     let host = World::new(&config).serve();
-    host.log().wait_for(&["the guest is refused", "wheelhouse:sim/kv@0.1.0", "add \"kv\" to its grants", "guest=\"bad\""]);
+    host.log().wait_for(&[
+        "the guest is refused",
+        "wheelhouse:sim/kv@0.1.0",
+        "add \"kv\" to its grants",
+        "guest=\"bad\"",
+    ]);
     assert_eq!(guest(&host.status(), "bad")["state"], "refused");
     host.stop();
 }

@@ -67,5 +67,5 @@ fn a_guest_that_never_starts_is_disabled() {
 
 #[test]
 fn a_configuration_that_the_guest_cannot_read_is_told_with_the_guests_name() {
-    never_starts(hostile("bad", "game").set("misbehave", 7), "misbehave");
+    never_starts(hostile("bad", "game").set("misbehave", 7), "the guest's configuration: invalid type: integer `7`");
 }

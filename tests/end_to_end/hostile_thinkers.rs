@@ -107,13 +107,15 @@ fn one_npc_that_breaks_its_thinker_costs_only_itself() {
     let echo = host.echo();
     host.log().wait_for(&["an NPC's think failed", &format!("npc={bad} ")]);
     let before = host.status()["npcs"]["thinks"].as_u64().expect("a number");
-    let status = host.wait_until("the others go on", |status| {
-        status["npcs"]["thinks"].as_u64() > Some(before + 20 * 20)
-    });
+    let status =
+        host.wait_until("the others go on", |status| status["npcs"]["thinks"].as_u64() > Some(before + 20 * 20));
     echo.finish("one NPC that breaks its thinker");
     assert_eq!(guest(&status, "thinker")["state"], "running");
     assert_eq!(status["npcs"]["active"], 21, "the NPC that fails stays active");
-    assert_eq!(host.log().lines_with(&["an NPC's think failed"]).len() as u64, status["npcs"]["faults"].as_u64().unwrap());
+    assert_eq!(
+        host.log().lines_with(&["an NPC's think failed"]).len() as u64,
+        status["npcs"]["faults"].as_u64().unwrap()
+    );
     let others = host.log().lines_with(&["an NPC's think failed"]);
     assert!(others.iter().all(|line| line.contains(&format!("npc={bad} "))), "{others:#?}");
     host.stop();

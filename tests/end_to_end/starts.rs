@@ -59,15 +59,15 @@ fn a_port_in_use() {
 
 #[test]
 fn a_guest_file_that_is_not_there() {
-    let line = World::new(&Config::new().guest(Guest::new("sheep", "thinker", "nowhere.wasm"))).serve_and_fail();
-    assert_holds(&line, &["\"sheep\"", "nowhere.wasm", "build it"]);
+    let line = World::new(&Config::new().guest(Guest::new("rules", "game", "nowhere.wasm"))).serve_and_fail();
+    assert_holds(&line, &["\"rules\"", "nowhere.wasm", "build it"]);
 }
 
 #[test]
 fn a_guest_file_that_is_a_folder() {
-    let world = World::new(&Config::new().guest(Guest::new("sheep", "thinker", "folder.wasm")));
+    let world = World::new(&Config::new().guest(Guest::new("rules", "game", "folder.wasm")));
     fs::create_dir(world.folder().join("folder.wasm")).expect("the temporary folder takes folders");
-    assert_holds(&world.serve_and_fail(), &["\"sheep\"", "folder.wasm"]);
+    assert_holds(&world.serve_and_fail(), &["\"rules\"", "folder.wasm"]);
 }
 
 #[test]

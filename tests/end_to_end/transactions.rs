@@ -14,7 +14,7 @@ fn a_handler_that_returns_has_done_all_of_it() {
     assert_eq!(client.ask("whole"), "changed");
     assert_eq!(client.ask("where"), "at 9 8");
     // The timer that it set.
-    while client.ask("count") != "entities 2 kv 1 timers 1" {}
+    client.ask_until("count", "entities 2 kv 1 timers 1");
     host.stop();
 }
 
