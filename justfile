@@ -36,7 +36,7 @@ test:
 
 # Run the benchmarks, which print tables with peers measured in the same run: just bench timer_wheel
 bench *ARGS: guests
-    cargo bench --package wheelhouse --bench {{ if ARGS == "" { "'*'" } else { '"$@"' } }}
+    cargo bench --workspace --bench {{ if ARGS == "" { "'*'" } else { '"$@"' } }}
 
 # Check formatting, and let clippy look at everything, with warnings as errors
 lint: format-check clippy

@@ -1,5 +1,6 @@
 //! The timer wheel and the admission queue next to their peers, measured in one run and printed as a table: median
-//! nanoseconds per operation, and how many times as long the peer took.
+//! nanoseconds of CPU time per operation, and how many times as much the peer took. With the argument `timers` or
+//! `admission` only that table.
 //!
 //! Like with like: every wheel can cancel by id and turns in milliseconds; ours carries a name for each timer besides.
 //! Timers are spread over ten seconds, registered in random order of deadline, and cancelled in random order.
@@ -7,7 +8,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hierarchical_hash_wheel_timer::IdOnlyTimerEntry;
 use hierarchical_hash_wheel_timer::wheels::Skip;
@@ -16,6 +17,7 @@ use tokio_util::time::DelayQueue;
 use wheelhouse::clock::MonotonicClock;
 use wheelhouse::sim::TimerWheel;
 use wheelhouse::sim::admission::{Admission, Take};
+use wheelhouse::sim::wait::block_on;
 
 const RUNS: usize = 7;
 const SPREAD_MS: u64 = 10_000;
@@ -55,9 +57,9 @@ fn shuffled(count: usize) -> Vec<usize> {
     order
 }
 
-/// CPU time of this thread, so that other programs on the machine do not count.
+/// CPU time of all threads, so that other programs on the machine do not count.
 fn cpu_now() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
@@ -65,12 +67,6 @@ fn cpu_per_op(count: usize, run: impl FnOnce()) -> f64 {
     let started = cpu_now();
     run();
     (cpu_now() - started).as_nanos() as f64 / count as f64
-}
-
-fn per_op(count: usize, run: impl FnOnce()) -> f64 {
-    let started = Instant::now();
-    run();
-    started.elapsed().as_nanos() as f64 / count as f64
 }
 
 fn ours(delays: &[Duration], order: &[usize], tick: Duration) -> Cost {
@@ -238,42 +234,68 @@ type Item = [u64; 4];
 const CAPACITY: usize = 4096;
 const ITEMS: usize = 1_000_000;
 
-fn admission(producers: usize) -> f64 {
+/// What a producer does when there is no room.
+#[derive(Clone, Copy)]
+enum WhenFull {
+    /// Sleeps until there is room.
+    Wait,
+    /// Lets other threads go first and tries again.
+    Yield,
+}
+
+fn admission(producers: usize, when_full: WhenFull) -> f64 {
     let queue = Arc::new(Admission::<Item>::new(CAPACITY, MonotonicClock::shared()));
-    per_op(ITEMS, || {
+    let mut intake = queue.intake();
+    cpu_per_op(ITEMS, || {
         let threads: Vec<_> = (0..producers)
             .map(|_| {
                 let queue = Arc::clone(&queue);
                 thread::spawn(move || {
                     for index in 0..ITEMS / producers {
-                        wheelhouse::sim::wait::block_on(queue.post([index as u64; 4])).expect("the queue is open");
+                        let item = [index as u64; 4];
+                        match when_full {
+                            WhenFull::Wait => block_on(queue.post(item)).expect("the queue is open"),
+                            WhenFull::Yield => {
+                                while queue.try_post(item).is_err() {
+                                    thread::yield_now();
+                                }
+                            }
+                        }
                     }
                 })
             })
             .collect();
         let mut left = ITEMS / producers * producers;
         while left > 0 {
-            match queue.take() {
+            match intake.take() {
                 Take::Item(taken) => {
                     black_box(taken.item);
                     left -= 1;
                 }
-                _ => queue.sleep(None),
+                _ => intake.sleep(None),
             }
         }
         threads.into_iter().for_each(|thread| thread.join().expect("a producer only posts"));
     })
 }
 
-fn bare_channel(producers: usize) -> f64 {
+fn bare_channel(producers: usize, when_full: WhenFull) -> f64 {
     let (sender, receiver) = crossbeam_channel::bounded::<Item>(CAPACITY);
-    per_op(ITEMS, || {
+    cpu_per_op(ITEMS, || {
         let threads: Vec<_> = (0..producers)
             .map(|_| {
                 let sender = sender.clone();
                 thread::spawn(move || {
                     for index in 0..ITEMS / producers {
-                        sender.send([index as u64; 4]).expect("the receiver lives");
+                        let item = [index as u64; 4];
+                        match when_full {
+                            WhenFull::Wait => sender.send(item).expect("the receiver lives"),
+                            WhenFull::Yield => {
+                                while sender.try_send(item).is_err() {
+                                    thread::yield_now();
+                                }
+                            }
+                        }
                     }
                 })
             })
@@ -287,13 +309,14 @@ fn bare_channel(producers: usize) -> f64 {
 
 /// Fills the queue and empties it on one thread: the cost without any contention.
 fn admission_alone() -> f64 {
-    let queue = Admission::<Item>::new(CAPACITY, MonotonicClock::shared());
-    per_op(ITEMS, || {
+    let queue = Arc::new(Admission::<Item>::new(CAPACITY, MonotonicClock::shared()));
+    let mut intake = queue.intake();
+    cpu_per_op(ITEMS, || {
         for _ in 0..ITEMS / CAPACITY {
             for index in 0..CAPACITY {
                 queue.try_post([index as u64; 4]).expect("the queue was emptied");
             }
-            while let Take::Item(taken) = queue.take() {
+            while let Take::Item(taken) = intake.take() {
                 black_box(taken.item);
             }
         }
@@ -302,7 +325,7 @@ fn admission_alone() -> f64 {
 
 fn bare_channel_alone() -> f64 {
     let (sender, receiver) = crossbeam_channel::bounded::<Item>(CAPACITY);
-    per_op(ITEMS, || {
+    cpu_per_op(ITEMS, || {
         for _ in 0..ITEMS / CAPACITY {
             for index in 0..CAPACITY {
                 sender.try_send([index as u64; 4]).expect("the channel was emptied");
@@ -316,23 +339,30 @@ fn bare_channel_alone() -> f64 {
 
 fn admission_table() {
     println!();
-    println!("Admission, ns per item in and out (median of {RUNS} runs); ours stamps the time of each item besides");
-    println!("{:<24} {:>12} {:>22} {:>14}", "producers", "wheelhouse", "crossbeam bounded", "ours / bare");
+    println!(
+        "Admission, ns of CPU time per item in and out (median of {RUNS} runs); ours stamps the time of each item besides"
+    );
+    println!("{:<32} {:>12} {:>22} {:>14}", "producers", "wheelhouse", "crossbeam bounded", "ours / bare");
     let median_of = |run: &dyn Fn() -> f64| median((0..RUNS).map(|_| run()).collect());
-    let row = |who: &str, ours: f64, bare: f64| println!("{who:<24} {ours:>12.0} {bare:>22.0} {:>13.2}x", ours / bare);
+    let row = |who: &str, ours: f64, bare: f64| println!("{who:<32} {ours:>12.0} {bare:>22.0} {:>13.2}x", ours / bare);
     row("none, one thread", median_of(&admission_alone), median_of(&bare_channel_alone));
-    for producers in [1, 2, 4] {
-        row(
-            &format!("{producers} thread(s), waiting"),
-            median_of(&|| admission(producers)),
-            median_of(&|| bare_channel(producers)),
-        );
+    for (when_full, does) in [(WhenFull::Yield, "yielding if full"), (WhenFull::Wait, "waiting if full")] {
+        for producers in [1, 2, 4] {
+            row(
+                &format!("{producers} thread(s), {does}"),
+                median_of(&|| admission(producers, when_full)),
+                median_of(&|| bare_channel(producers, when_full)),
+            );
+        }
     }
 }
 
 fn main() {
-    timers_table();
-    if std::env::args().all(|argument| argument != "timers") {
+    let only = |part: &str| std::env::args().any(|argument| argument == part);
+    if !only("admission") {
+        timers_table();
+    }
+    if !only("timers") {
         admission_table();
     }
 }

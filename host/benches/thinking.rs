@@ -182,7 +182,8 @@ impl Bench {
     fn native(&mut self, first: usize) {
         self.gather(first);
         for view in self.batch.views() {
-            let (x, y) = flee::decide(view.x, view.y, seen_by(view, self.batch.seen()).iter().map(|s| (s.kind, s.x, s.y)));
+            let (x, y) =
+                flee::decide(view.x, view.y, seen_by(view, self.batch.seen()).iter().map(|s| (s.kind, s.x, s.y)));
             let wish = black_box(Intent { npc: view.id, action: Action::Move, x, y, target: 0, argument: 0 });
             self.moved += i64::from(wish.x + wish.y);
         }

@@ -38,12 +38,13 @@ fn queue(capacity: usize) -> Arc<Admission<u32>> {
 }
 
 /// What the loop does: takes until the queue is drained, sleeping in between. Returns what it ran, the final item last.
-fn run_loop(queue: &Admission<u32>) -> Vec<u32> {
+fn run_loop(queue: &Arc<Admission<u32>>) -> Vec<u32> {
     let mut ran = Vec::new();
+    let mut intake = queue.intake();
     loop {
-        match queue.take() {
+        match intake.take() {
             Take::Item(taken) => ran.push(taken.item),
-            Take::Empty => queue.sleep(None),
+            Take::Empty => intake.sleep(None),
             Take::Drained => break,
         }
     }
@@ -190,20 +191,20 @@ fn a_failure_answers_everybody() {
         || {
             let queue: Arc<Admission<reply::Reply<u32>>> = Arc::new(Admission::new(1, ManualClock::shared()));
             let fails = {
-                let queue = Arc::clone(&queue);
+                let mut intake = queue.intake();
                 // Runs one item at most, then fails.
                 thread::spawn(move || {
                     loop {
-                        match queue.take() {
+                        match intake.take() {
                             Take::Item(taken) => {
                                 taken.item.send(1);
                                 break;
                             }
-                            Take::Empty => queue.sleep(None),
+                            Take::Empty => intake.sleep(None),
                             Take::Drained => break,
                         }
                     }
-                    queue.abandon()
+                    intake.abandon()
                 })
             };
             let asks = [(), ()].map(|()| {
@@ -236,7 +237,7 @@ fn a_nudge_is_never_slept_through() {
                 thread::spawn(move || queue.nudge())
             };
             // Would hang if the nudge could come between the look and the sleep.
-            queue.sleep(None);
+            queue.intake().sleep(None);
             nudges.join().unwrap();
         },
         SCHEDULES,

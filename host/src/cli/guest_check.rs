@@ -32,7 +32,8 @@ pub fn run(args: GuestCheckArgs) -> anyhow::Result<()> {
         None => bail!("{file}: its exports are those of no kind of guest; implement a world of wheelhouse:sim"),
     };
     // With every grant that its kind can have, what is left is what no configuration can mend.
-    let settings = GuestSettings { grants: grants_for(kind).to_vec(), ..GuestSettings::new("checked", kind, &args.file) };
+    let settings =
+        GuestSettings { grants: grants_for(kind).to_vec(), ..GuestSettings::new("checked", kind, &args.file) };
     if let Err(error) = load(&engine, &settings, &bytes) {
         bail!("{file}: this host would not run it: {error}");
     }

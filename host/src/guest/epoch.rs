@@ -46,8 +46,7 @@ impl EpochTicker {
     pub fn start(engine: Engine) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);
-        let thread =
-            thread::Builder::new().name("wheelhouse-epoch".into()).spawn(move || tick(&engine, &of_thread))?;
+        let thread = thread::Builder::new().name("wheelhouse-epoch".into()).spawn(move || tick(&engine, &of_thread))?;
         Ok(Self { shared, thread: Some(thread) })
     }
 

@@ -1,7 +1,9 @@
 //! The kinds of loop guests as one thing: code that can be instantiated, and the calls they have in common.
 
+use std::ops::Deref;
+
 use wasmtime::Store;
-use wasmtime::component::InstancePre;
+use wasmtime::component::{Func, InstancePre};
 
 use super::contract::sim::types::Occasion;
 use super::contract::{game, job, step_task, thinker};
@@ -42,8 +44,32 @@ pub trait ResidentCode: Code {
     ) -> wasmtime::Result<Result<(), String>>;
 }
 
+/// A thinker's exports: as generated, and `think` as the function itself, which takes its lists in bulk.
+pub struct ThinkerExports {
+    generated: thinker::Thinker,
+    pub(super) think: Func,
+}
+
+impl Deref for ThinkerExports {
+    type Target = thinker::Thinker;
+
+    fn deref(&self) -> &thinker::Thinker {
+        &self.generated
+    }
+}
+
+fn thinker_exports(
+    pre: &thinker::ThinkerPre<InstanceState>,
+    store: &mut Store<InstanceState>,
+) -> wasmtime::Result<ThinkerExports> {
+    let instance = pre.instance_pre().instantiate(&mut *store)?;
+    let generated = thinker::Thinker::new(&mut *store, &instance)?;
+    let think = instance.get_func(store, "think").ok_or_else(|| wasmtime::format_err!("it exports no `think`"))?;
+    Ok(ThinkerExports { generated, think })
+}
+
 macro_rules! code {
-    ($pre:ty, $bindings:ty) => {
+    ($pre:ty, $bindings:ty, $instantiate:expr) => {
         impl Code for $pre {
             type Bindings = $bindings;
 
@@ -52,7 +78,7 @@ macro_rules! code {
             }
 
             fn instantiate(&self, store: &mut Store<InstanceState>) -> wasmtime::Result<Self::Bindings> {
-                <$pre>::instantiate(self, store)
+                $instantiate(self, store)
             }
 
             fn save(bindings: &Self::Bindings, store: &mut Store<InstanceState>) -> wasmtime::Result<Vec<u8>> {
@@ -85,9 +111,9 @@ macro_rules! resident {
     };
 }
 
-code!(game::GamePre<InstanceState>, game::Game);
-code!(thinker::ThinkerPre<InstanceState>, thinker::Thinker);
-code!(step_task::StepTaskPre<InstanceState>, step_task::StepTask);
+code!(game::GamePre<InstanceState>, game::Game, game::GamePre::instantiate);
+code!(thinker::ThinkerPre<InstanceState>, ThinkerExports, thinker_exports);
+code!(step_task::StepTaskPre<InstanceState>, step_task::StepTask, step_task::StepTaskPre::instantiate);
 resident!(game::GamePre<InstanceState>);
 resident!(thinker::ThinkerPre<InstanceState>);
 

@@ -38,8 +38,12 @@ impl LogLines {
             Admitted::Yes { dropped_before } => dropped_before,
         };
         if dropped_before > 0 {
-            tracing::warn!(guest = self.guest, "{dropped_before} log lines were dropped; guest.max_log_lines_per_s is \
-                {}", self.max_per_second);
+            tracing::warn!(
+                guest = self.guest,
+                "{dropped_before} log lines were dropped; guest.max_log_lines_per_s is \
+                {}",
+                self.max_per_second
+            );
         }
         let message = cut(message);
         let guest = &self.guest;

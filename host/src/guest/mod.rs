@@ -6,6 +6,7 @@
 //! `Instance`, which lends the stage, sets the deadline and measures; a failure ([`CallError`]) is judged by a
 //! [`Supervisor`].
 
+mod bulk;
 pub mod component;
 pub mod contract;
 pub mod counters;

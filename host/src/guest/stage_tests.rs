@@ -11,8 +11,13 @@ const OTHER: GuestId = GuestId(1);
 const JOB: GuestId = GuestId(2);
 
 fn stage() -> Stage {
-    let limits =
-        StageLimits { max_tasks: 2, max_timers: 8, max_packet_bytes: 64, max_sent_bytes: 2 * (5 + 64), max_payload_bytes: 64 };
+    let limits = StageLimits {
+        max_tasks: 2,
+        max_timers: 8,
+        max_packet_bytes: 64,
+        max_sent_bytes: 2 * (5 + 64),
+        max_payload_bytes: 64,
+    };
     let mut stage = Stage::new(World::new(WorldLimits::default()), limits);
     stage.connections.insert(7);
     stage
@@ -55,11 +60,7 @@ fn effects_are_handed_out_in_order_once_the_handler_has_returned() {
     let new_task = NewTask { id: task, owner: GAME, guest: JOB, arguments: vec![1] };
     assert_eq!(
         effects(&mut stage),
-        [
-            Effect::SetTimer(id),
-            Effect::Send { to: vec![7], packet: Arc::from(*b"hello") },
-            Effect::StartTask(new_task)
-        ]
+        [Effect::SetTimer(id), Effect::Send { to: vec![7], packet: Arc::from(*b"hello") }, Effect::StartTask(new_task)]
     );
     assert_eq!(effects(&mut stage), []);
 }

@@ -121,10 +121,8 @@ struct MemoryLimit {
 
 impl MemoryLimit {
     fn new(identity: &Identity) -> Self {
-        let limits = StoreLimitsBuilder::new()
-            .memory_size(identity.max_memory_bytes)
-            .table_elements(MAX_TABLE_ELEMENTS)
-            .build();
+        let limits =
+            StoreLimitsBuilder::new().memory_size(identity.max_memory_bytes).table_elements(MAX_TABLE_ELEMENTS).build();
         Self { limits, counters: Arc::clone(&identity.counters), held_bytes: 0 }
     }
 }

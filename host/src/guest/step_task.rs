@@ -30,14 +30,13 @@ impl StepTaskRun {
         arguments: &[u8],
     ) -> Result<Self, CallError> {
         let limit = identity.limits.deadline();
-        let started = Instance::new(engine, code, identity, number, identity.limits.init_deadline()).and_then(
-            |mut instance| {
+        let started =
+            Instance::new(engine, code, identity, number, identity.limits.init_deadline()).and_then(|mut instance| {
                 let answer = instance
                     .call(slot, "start", limit, |bindings, store| bindings.call_start(store, arguments))?
                     .map_err(CallError::Refused);
                 answer.map(|()| Self { identity: Arc::clone(identity), instance })
-            },
-        );
+            });
         started.inspect_err(|error| note(identity, "start", error))
     }
 

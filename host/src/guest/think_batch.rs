@@ -1,22 +1,21 @@
-//! One call of a thinker: what a batch of NPCs sees, gathered from the world and handed over as the contract's records.
-//! This runs more often than anything else in the host, so all lists are kept for the next batch.
+//! One call of a thinker: what a batch of NPCs sees, gathered from the world and handed over as it lies. This runs more
+//! often than anything else in the host, so its lists are kept for the next batch.
 
 use std::time::Duration;
 
-use super::contract::sim::thinking::{Intent, Npc, Sighting, Traits};
+use super::bulk::copied;
+use super::contract::sim::thinking::Intent;
 use super::failure::CallError;
 use super::instance::StageSlot;
 use super::resident::Resident;
 use super::{InstanceState, ThinkerPre};
-use crate::world::{self, EntityId, NpcView, SEEN_PLAYER, Sight, World};
+use crate::world::{EntityId, NpcView, Sight, Sighting, World};
 
 /// The lists of a batch.
 #[derive(Default)]
 pub struct ThinkBatch {
     views: Vec<NpcView>,
-    seen: Vec<world::Sighting>,
-    npcs_sent: Vec<Npc>,
-    seen_sent: Vec<Sighting>,
+    seen: Vec<Sighting>,
 }
 
 impl ThinkBatch {
@@ -31,33 +30,22 @@ impl ThinkBatch {
     }
 
     /// What they see, each its range.
-    pub fn seen(&self) -> &[world::Sighting] {
+    pub fn seen(&self) -> &[Sighting] {
         &self.seen
     }
 
     /// Has a thinker decide for all of them.
     pub fn think(
-        &mut self,
+        &self,
         thinker: &mut Resident<ThinkerPre<InstanceState>>,
         slot: &mut StageSlot,
         now: Duration,
     ) -> Result<Vec<Intent>, CallError> {
-        self.npcs_sent.clear();
-        self.npcs_sent.extend(self.views.iter().map(npc_sent));
-        self.seen_sent.clear();
-        self.seen_sent.extend(self.seen.iter().map(sighting_sent));
-        let (npcs, seen, now_ns) = (&self.npcs_sent, &self.seen_sent, now.as_nanos() as u64);
-        thinker.call(slot, "think", |bindings, store| bindings.call_think(store, now_ns, npcs, seen).map(Ok))
+        let now_ns = now.as_nanos() as u64;
+        thinker.call(slot, "think", |instance, mut store| {
+            let think = instance.think.typed::<(u64, _, _), (Vec<Intent>,)>(&store)?;
+            let (intents,) = think.call(&mut store, (now_ns, copied(&self.views), copied(&self.seen)))?;
+            Ok(Ok(intents))
+        })
     }
-}
-
-fn npc_sent(view: &NpcView) -> Npc {
-    let NpcView { id, kind, map, x, y, seen_first, seen_count } = *view;
-    Npc { id, kind, map, x, y, seen_first, seen_count }
-}
-
-fn sighting_sent(seen: &world::Sighting) -> Sighting {
-    let world::Sighting { id, kind, x, y, flags } = *seen;
-    let traits = if flags & SEEN_PLAYER == 0 { Traits::empty() } else { Traits::PLAYER };
-    Sighting { id, kind, x, y, traits }
 }

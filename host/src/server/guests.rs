@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 
 use super::simulation::{Cx, HostSimulation, Timer};
 use crate::guest::contract::sim::types::Occasion;
-use crate::guest::kinds::{JobCode, ResidentCode};
 use crate::guest::contract::step_task::StepTaskPre;
+use crate::guest::kinds::{JobCode, ResidentCode};
 use crate::guest::{
     GamePre, GuestCode, GuestId, Identity, InstanceState, LoopEngine, Resident, StageSlot, Supervisor, ThinkerPre,
 };
@@ -92,7 +92,9 @@ impl HostSimulation {
         }
         let interval = self.checkpoint_interval;
         let checkpoint = Timer::Checkpoint;
-        if let Err(error) = cx.timers.register(cx.clock.now(), self.names().checkpoint, interval, None, true, checkpoint) {
+        if let Err(error) =
+            cx.timers.register(cx.clock.now(), self.names().checkpoint, interval, None, true, checkpoint)
+        {
             tracing::error!("the guests' states will not be saved before the host stops: {error}");
         }
     }

@@ -209,7 +209,12 @@ fn load_guests(config: &Config, engine: &LoopEngine) -> Result<Vec<LoadedGuest>,
     }
     let guests = files.iter().enumerate().map(|(place, (settings, bytes))| {
         let identity = identity(GuestId(place as u32), settings, config, engine);
+        let began = engine.clock().now();
         let code = load(engine, settings, bytes)
+            .inspect(|_| {
+                let took_ms = (engine.clock().now() - began).as_millis() as u64;
+                tracing::info!(guest = settings.name, kind = %settings.kind, took_ms, "guest loaded");
+            })
             .inspect_err(|error| {
                 identity.counters.failures.fetch_add(1, Ordering::Relaxed);
                 identity.counters.set_state(GuestState::Refused);

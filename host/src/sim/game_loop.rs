@@ -8,9 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use super::Simulation;
-use crate::clock::thread_cpu_time;
 use super::loop_core::{LoopCore, Next};
 use super::loop_handle::{LoopHandle, thread_number};
+use crate::clock::thread_cpu_time;
 
 /// The name of the loop thread.
 pub const THREAD_NAME: &str = "wheelhouse-loop";
@@ -73,8 +73,8 @@ fn run<S: Simulation>(mut core: LoopCore<S>) {
         }
         match next {
             Next::Now => {}
-            Next::At(at) => shared.admission.sleep(clock.real_wait(at)),
-            Next::WhenPosted => shared.admission.sleep(None),
+            Next::At(at) => core.sleep(clock.real_wait(at)),
+            Next::WhenPosted => core.sleep(None),
             Next::Ended => return,
         }
     }

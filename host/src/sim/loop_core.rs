@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::admission::{Admission, Take, Taken};
+use super::admission::{Admission, Intake, Take, Taken};
 use super::completion::{Completion, LoopFailure};
 use super::dispatcher::{AfterStep, Step, StepBudget, TaskEnd};
 use super::frame::Frame;
@@ -46,6 +46,7 @@ pub struct LoopCore<S: Simulation> {
     stopping: bool,
     ended: bool,
     clock: SharedClock,
+    intake: Intake<S::Item>,
     shared: Arc<Shared<S::Item>>,
     handle: LoopHandle<S::Item>,
 }
@@ -75,6 +76,7 @@ impl<S: Simulation> LoopCore<S> {
             stopping: false,
             ended: false,
             clock,
+            intake: shared.admission.intake(),
             handle: LoopHandle::new(Arc::clone(&shared)),
             shared,
             options,
@@ -100,6 +102,11 @@ impl<S: Simulation> LoopCore<S> {
     /// The clock.
     pub fn clock(&self) -> &SharedClock {
         &self.clock
+    }
+
+    /// Sleeps until there is an item or a nudge, or for `at_most` of real time.
+    pub(super) fn sleep(&self, at_most: Option<Duration>) {
+        self.intake.sleep(at_most);
     }
 
     pub(super) fn shared(&self) -> &Arc<Shared<S::Item>> {
@@ -153,7 +160,7 @@ impl<S: Simulation> LoopCore<S> {
         let mut attempted = 0;
         let mut drained = false;
         while attempted < self.options.game_loop.max_items_per_batch && (attempted == 0 || now - started < budget) {
-            let Taken { item, admitted } = match self.shared.admission.take() {
+            let Taken { item, admitted } = match self.intake.take() {
                 Take::Item(taken) => taken,
                 Take::Empty => break,
                 Take::Drained => {
@@ -286,7 +293,7 @@ impl<S: Simulation> LoopCore<S> {
 
     /// Drops whatever has not run, and says how many items that were.
     fn clean_up(&mut self) -> usize {
-        let abandoned = self.shared.admission.abandon();
+        let abandoned = self.intake.abandon();
         SimMetrics::add(&self.shared.metrics.abandoned, abandoned as u64);
         self.timers.close();
         self.tasks.close();

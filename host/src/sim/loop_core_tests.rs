@@ -432,6 +432,7 @@ fn a_threaded_loop_runs_what_is_posted_and_joins() {
     });
     assert!(handle.stop_with(save).is_ok());
     assert_eq!(wait::block_on(saved), Ok(()));
+    assert!(handle.metrics().cpu_time > Duration::ZERO);
     assert!(handle.stop().is_ok(), "stopping twice is no error");
     assert!(matches!(handle.stop_with(item("save")), Err(StopError::AlreadyStopped(_))));
     assert!(matches!(handle.post_blocking(item("late")), Err(PostError::NotRunning(_))));

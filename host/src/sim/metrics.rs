@@ -174,8 +174,8 @@ impl SimMetrics {
         LoopSnapshot {
             queue_depth: admission.depth.load(Relaxed),
             oldest_age_us: age_ns / 1000,
-            accepted: admission.accepted.load(Relaxed),
-            rejected: admission.rejected.load(Relaxed),
+            accepted: admission.posts.accepted.load(Relaxed),
+            rejected: admission.posts.rejected.load(Relaxed),
             abandoned: self.abandoned.load(Relaxed),
             executed: self.executed.load(Relaxed),
             faults: self.faults.load(Relaxed),

@@ -129,8 +129,7 @@ impl Stage {
     /// Goes from turn to turn, moving the clock to whenever the loop wants to go on, until `end`.
     pub fn run_until(&mut self, end: Duration) {
         use crate::clock::Clock;
-        loop {
-            let Next::At(at) = self.settle() else { break };
+        while let Next::At(at) = self.settle() {
             if at > end {
                 break;
             }

@@ -143,11 +143,7 @@ fn shown(entity: &world::Entity) -> Entity {
     Entity {
         id: entity.id.0,
         kind: entity.kind,
-        position: types::Position {
-            map: entity.position.map,
-            x: entity.position.x,
-            y: entity.position.y,
-        },
+        position: types::Position { map: entity.position.map, x: entity.position.x, y: entity.position.y },
         connection: entity.connection,
     }
 }

@@ -39,10 +39,12 @@ impl Name {
         Self { text: text.into(), bearers: Vec::new(), live: 0, hand: 0, kept: false }
     }
 
-    /// Looks at two ids and drops those that are over. Done at a registration, which adds one, this keeps the dead from
-    /// outnumbering the living by much, and no single registration waits for a long sweep.
+    /// Looks at a few ids and drops those that are over. Done at a registration, which adds one, this keeps the dead from
+    /// outnumbering the living by much, and no single registration waits for a long sweep. Four, because what fills a
+    /// gap comes from the end of the list, where the youngest are: two looks would find as many living as dead there,
+    /// and the list would grow.
     fn drop_dead(&mut self, is_live: impl Fn(u64) -> bool) {
-        for _ in 0..2 {
+        for _ in 0..4 {
             if self.hand >= self.bearers.len() {
                 self.hand = 0;
             }
@@ -113,6 +115,12 @@ impl Names {
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.by_text.len()
+    }
+
+    /// How many ids a name carries, those of timers that are over included.
+    #[cfg(test)]
+    pub fn carried(&self, name: NameId) -> usize {
+        self.names[name.0 as usize].bearers.len()
     }
 
     pub fn find(&self, text: &str) -> Option<NameId> {

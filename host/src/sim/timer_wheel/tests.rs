@@ -418,3 +418,24 @@ fn names_from_outside_do_not_pile_up() {
     assert_eq!(wheel.name_text(kept), "kept");
     assert_eq!(wheel.name("kept"), kept);
 }
+
+#[test]
+fn a_name_does_not_gather_the_timers_that_ended() {
+    let mut wheel = TimerWheel::new(TICK, 16, 1000);
+    let name = wheel.name("npc_think");
+    let lasting: Vec<_> =
+        (0..50).map(|_| wheel.register(ms(0), name, ms(900_000_000), None, false, 0).unwrap()).collect();
+    for round in 0..20_000u64 {
+        let id = wheel.register(ms(round), name, ms(10), None, false, round).unwrap();
+        if round % 3 == 0 {
+            assert!(wheel.unregister(id));
+        }
+        while wheel.pop_due(ms(round)).is_some() {}
+        assert!(wheel.names.carried(name) <= 3 * 70 + 32, "{}", wheel.names.carried(name));
+    }
+    assert!(lasting.iter().all(|&id| wheel.contains(id)));
+    let active = wheel.active();
+    assert!(active >= 50);
+    assert_eq!(wheel.unregister_all_of(name), active);
+    assert_eq!((wheel.active(), wheel.next_wakeup(ms(20_000))), (0, None));
+}
