@@ -87,7 +87,7 @@ fn a_million_log_lines_are_cut_to_what_a_second_may_have() {
     let mut client = host.connect();
     let echo = host.echo();
     client.send("logs");
-    host.log().wait_for(&["WARN", "too many log lines", "guest=\"game\""]);
+    host.log().wait_for(&["WARN", "guest.max_log_lines_per_s", "guest=\"game\""]);
     assert_eq!(client.ask_for("ping again", "pong"), "pong again");
     echo.finish("a million log lines");
     let written = host.log().lines_with(&["of a million"]).len();
