@@ -1,1 +1,23 @@
+//! What the end-to-end tests stand on: the real program in a folder of its own, its log, its status, and clients on real
+//! sockets. The tests themselves are in `end_to_end/`, the guests that misbehave in `guests/`.
+//!
+//! Nothing here sleeps to let things settle: whoever waits, waits for a condition and gives up after [`PATIENCE`].
 
+mod client;
+mod config;
+mod echo;
+mod host;
+mod log;
+mod program;
+
+use std::time::Duration;
+
+pub use client::{Client, PAUSE};
+pub use config::{Config, Guest, example, hostile, tests_folder, workspace};
+pub use echo::Echo;
+pub use host::{Host, Stopped, World, guest};
+pub use log::Log;
+pub use program::{failure_of, wheelhouse};
+
+/// How long anything is waited for. Far more than it takes, since other programs want the machine too.
+pub const PATIENCE: Duration = Duration::from_secs(20);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{config, logging};
 use crate::clock::MonotonicClock;
@@ -21,15 +21,17 @@ pub struct ServeArgs {
 /// Runs the world.
 pub fn run(args: ServeArgs) -> anyhow::Result<()> {
     let config = config::load(&args.config)?;
-    logging::start(&config.log)?;
+    let _log = logging::start(&config.log)?;
     let host = Host::start(&config, MonotonicClock::shared())?;
+    // Before anybody is told that the world runs: who stops it from then on finds it saved.
+    let signals = host.runtime().block_on(async { StopSignals::listen() })?;
     tracing::info!(
         gate = %host.gate_address(),
         control = %host.control_address(),
         data_dir = %config.data_dir.display(),
         "the world runs; Ctrl-C or SIGTERM saves and stops it"
     );
-    let asked_to_stop = host.runtime().block_on(wait(&host))?;
+    let asked_to_stop = host.runtime().block_on(wait(&host, signals));
     if asked_to_stop {
         tracing::info!("saving and stopping");
     }
@@ -41,13 +43,27 @@ pub fn run(args: ServeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The signals that stop a world.
+struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    /// From here on the signals are waited for and no longer end the program. Must be called within a tokio runtime.
+    fn listen() -> anyhow::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt()).context("cannot listen for Ctrl-C")?,
+            terminate: signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?,
+        })
+    }
+}
+
 /// Waits for a signal (true) or for the loop to fail (false).
-async fn wait(host: &Host) -> anyhow::Result<bool> {
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for Ctrl-C")?;
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+async fn wait(host: &Host, mut signals: StopSignals) -> bool {
     tokio::select! {
-        _ = interrupt.recv() => Ok(true),
-        _ = terminate.recv() => Ok(true),
-        _ = host.loop_ended() => Ok(false),
+        _ = signals.interrupt.recv() => true,
+        _ = signals.terminate.recv() => true,
+        _ = host.loop_ended() => false,
     }
 }

@@ -117,10 +117,16 @@ impl<C: ResidentCode> Resident<C> {
         }
     }
 
-    /// Starts an instance; a failure is judged like any other.
+    /// Starts an instance; a failure is judged like any other. Where only the saved state is at fault there is an
+    /// instance without it at once, so that nobody waits for a guest that can run.
     fn try_start(&mut self, slot: &mut StageSlot, occasion: Occasion) {
-        if let Err(error) = self.start_instance(slot, occasion) {
-            self.judge("init", &error);
+        let had_state = self.saved.is_some();
+        if let Err((what, error)) = self.start_instance(slot, occasion) {
+            let verdict = self.judge(what, &error);
+            let lost_state = had_state && self.saved.is_none();
+            if lost_state && verdict == Verdict::Replace {
+                self.try_start(slot, occasion);
+            }
         }
     }
 
@@ -134,14 +140,17 @@ impl<C: ResidentCode> Resident<C> {
         verdict
     }
 
-    /// A fresh instance with `init` and, where there is a saved state, `restore`.
-    fn start_instance(&mut self, slot: &mut StageSlot, occasion: Occasion) -> Result<(), CallError> {
+    /// A fresh instance with `init` and, where there is a saved state, `restore`. An error comes with the call.
+    fn start_instance(&mut self, slot: &mut StageSlot, occasion: Occasion) -> Result<(), (&'static str, CallError)> {
+        let in_init = |error| ("init", error);
         let limit = self.identity.limits.init_deadline();
         self.instances += 1;
-        let mut instance = Instance::new(&self.engine, &self.code, &self.identity, self.instances, limit)?;
+        let mut instance =
+            Instance::new(&self.engine, &self.code, &self.identity, self.instances, limit).map_err(in_init)?;
         transaction(&mut instance, slot, "init", limit, |bindings, store| {
             C::init(bindings, store, &self.config, occasion)
-        })?;
+        })
+        .map_err(in_init)?;
         // What `init` did stands, so the next instance must not do it again.
         self.first_occasion = None;
         if let Some(state) = &self.saved {
@@ -154,7 +163,7 @@ impl<C: ResidentCode> Resident<C> {
             } else if let Err(error) = restored {
                 // The state is what breaks it: the next instance begins without.
                 self.saved = None;
-                return Err(error);
+                return Err(("restore", error));
             }
         }
         self.instance = Some(instance);
@@ -203,10 +212,10 @@ fn transaction<B, R>(
     result
 }
 
-/// Counts and logs a failure, with where the guest was.
+/// Counts and logs a failure: who, which call and why on the first line, where the guest was below.
 pub(super) fn log_failure(identity: &Identity, what: &'static str, error: &CallError) {
     identity.counters.failures.fetch_add(1, Ordering::Relaxed);
-    let backtrace = error.backtrace().trim_end();
-    let separator = if backtrace.is_empty() { "" } else { "\n" };
-    tracing::error!(guest = &*identity.name, call = what, "a call failed: {error}{separator}{backtrace}");
+    let backtrace = Some(error.backtrace().trim_end()).filter(|backtrace| !backtrace.is_empty());
+    let backtrace = backtrace.map(|backtrace| tracing::field::display(format!("\n{backtrace}")));
+    tracing::error!(guest = &*identity.name, call = what, backtrace, "a call failed: {error}");
 }

@@ -24,6 +24,7 @@ impl HostSimulation {
         let result = running.call(&mut self.stage, what, call);
         self.after_handler(cx);
         if matches!(result, Err(ref error) if !error.is_refusal()) {
+            self.spent = true;
             self.look_after(game, cx);
         }
         result

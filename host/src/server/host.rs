@@ -115,9 +115,6 @@ impl Host {
         let mut core = LoopCore::new(simulation, config.sim_options(), Arc::clone(&clock))?;
         name_timers(&mut core);
         let game_loop = GameLoop::start(core).map_err(StartError::Thread)?;
-        // The queue is empty and the loop has just started.
-        let _ = game_loop.handle().try_post(Item::Start);
-
         let status = StatusReader {
             handle: game_loop.handle().clone(),
             board,
@@ -128,11 +125,11 @@ impl Host {
         };
         let sink = Arc::new(LoopSink::new(game_loop.handle().clone()));
         let answering = Arc::new(Control { status: status.clone(), handle: game_loop.handle().clone() });
-        let (gate, control) = runtime.block_on(async {
-            let gate = bound_gate.open(connections, sink);
-            let control = ControlPort::open(&config.admin, &data_dir, answering).await?;
-            Ok::<_, StartError>((gate, control))
-        })?;
+        // No guest has run when a port cannot be opened, and no client is in before the guests have started.
+        let control = runtime.block_on(ControlPort::open(&config.admin, &data_dir, answering))?;
+        // The queue has room and the loop has just started.
+        let _ = game_loop.handle().try_post(Item::Start);
+        let gate = runtime.block_on(async { bound_gate.open(connections, sink) });
         Ok(Host { game_loop, gate, control, status, data_dir, runtime })
     }
 
@@ -298,6 +295,7 @@ fn simulation(
         board,
         effects: Vec::new(),
         goes_on: false,
+        spent: false,
     })
 }
 

@@ -78,6 +78,9 @@ pub struct HostSimulation {
     pub(super) effects: Vec<Effect>,
     /// Whether an [`Item::GoOn`] is on its way.
     pub(super) goes_on: bool,
+    /// Whether a call has failed in this turn and may have cost a whole deadline: what can wait then waits for the
+    /// next turn, so that a guest which fails often in a row holds nobody up for more than one deadline.
+    pub(super) spent: bool,
 }
 
 pub(super) type Cx<'a> = LoopContext<'a, HostSimulation>;
@@ -142,6 +145,7 @@ impl crate::sim::Simulation for HostSimulation {
         self.decide_acts(cx);
         self.think_alone(cx);
         self.tell_of_ended_tasks(cx);
+        self.spent = false;
         self.publish();
     }
 }

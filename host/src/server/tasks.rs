@@ -62,12 +62,17 @@ impl HostSimulation {
         self.ended_tasks.push(Ended { owner, task, outcome });
     }
 
-    /// Tells owners how their tasks ended. What those handlers end in turn waits for the next turn.
+    /// Tells owners how their tasks ended. What those handlers end in turn waits for the next turn, and so does the
+    /// rest once a handler has failed.
     pub(super) fn tell_of_ended_tasks(&mut self, cx: &mut Cx<'_>) {
-        for Ended { owner, task, outcome } in std::mem::take(&mut self.ended_tasks) {
+        let mut ended = std::mem::take(&mut self.ended_tasks).into_iter();
+        while !self.spent
+            && let Some(Ended { owner, task, outcome }) = ended.next()
+        {
             let outcome = outcome.as_ref().map(Vec::as_slice);
             let _ = self.handle(owner, "on-task", cx, |game, store| game.call_on_task(store, task, outcome));
         }
+        self.ended_tasks.splice(..0, ended);
         if !self.ended_tasks.is_empty() {
             self.go_on(cx);
         }
@@ -75,6 +80,7 @@ impl HostSimulation {
 
     /// Notes that a task of this guest failed; a guest that fails too often starts no more.
     fn task_guest_failed(&mut self, guest: GuestId, now: Duration) {
+        self.spent = true;
         let Some(task_guest) = self.guests.tasks.get_mut(&guest) else { return };
         if task_guest.supervisor.failed(now) == Verdict::Disable {
             task_guest.identity.disable();

@@ -112,6 +112,11 @@ impl Thinking {
         });
     }
 
+    /// Those who are due are to be thought alone.
+    fn due_alone(&mut self, thinker: ThinkerId) {
+        self.alone.extend(self.due.iter().map(|npc| (thinker, *npc)));
+    }
+
     fn failed_alone(&mut self, npc: EntityId, now: Duration, error: &CallError) {
         self.ticks.think_failed(npc, error);
         let length = self.resting.get(&npc).map_or(FIRST_REST, |rest| (rest.length * 2).min(LONGEST_REST));
@@ -125,12 +130,14 @@ impl HostSimulation {
         let now = cx.clock.now();
         while let Some(thinker) = self.thinking.ticks.take_batch(&mut self.thinking.due) {
             self.thinking.set_resting_apart(thinker, now);
+            if self.thinking.alone.iter().any(|(of, _)| *of == thinker) {
+                // Its last batch failed and has yet to be thought alone: another one would only fail too.
+                self.thinking.due_alone(thinker);
+                continue;
+            }
             match self.think_due(thinker, cx) {
                 Ok(()) | Err(CallError::NotRunning) => {}
-                Err(_) => {
-                    let batch = self.thinking.due.iter().map(|npc| (thinker, *npc));
-                    self.thinking.alone.extend(batch);
-                }
+                Err(_) => self.thinking.due_alone(thinker),
             }
         }
     }
@@ -141,7 +148,9 @@ impl HostSimulation {
             return;
         }
         let until = cx.clock.now() + ALONE_BUDGET;
-        while let Some((thinker, npc)) = self.thinking.alone.pop_front() {
+        while !self.spent
+            && let Some((thinker, npc)) = self.thinking.alone.pop_front()
+        {
             self.thinking.due.clear();
             self.thinking.due.push(npc);
             match self.think_due(thinker, cx) {
@@ -183,6 +192,7 @@ impl HostSimulation {
                 Ok(())
             }
             Err(error) => {
+                self.spent = true;
                 self.look_after(GuestId(thinker.0), cx);
                 Err(error)
             }
@@ -218,7 +228,9 @@ impl HostSimulation {
             return;
         }
         let until = cx.clock.now() + ACTS_BUDGET;
-        while let Some(intent) = self.thinking.acts.pop_front() {
+        while !self.spent
+            && let Some(intent) = self.thinking.acts.pop_front()
+        {
             self.intent(intent, cx);
             if cx.clock.now() >= until {
                 break;

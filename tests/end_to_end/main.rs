@@ -1,0 +1,15 @@
+//! The end-to-end tests: the real program, real components, real sockets. A module for each thing that can go wrong.
+
+mod broken_guest_files;
+mod clients;
+mod endless_jobs;
+mod hostile_games;
+mod hostile_starts;
+mod hostile_tasks;
+mod hostile_thinkers;
+mod idle;
+mod meadow;
+mod restarts;
+mod starts;
+mod transactions;
+mod wasi;
