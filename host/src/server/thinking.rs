@@ -24,6 +24,9 @@ const LONGEST_REST: Duration = Duration::from_secs(512);
 /// Time for the game's decisions about intents, looked at between two of them.
 const ACTS_BUDGET: Duration = Duration::from_millis(5);
 
+/// Acts that wait for the game. A game that does not keep up with its NPCs hears of no more until it has caught up.
+const MAX_ACTS: usize = 65_536;
+
 /// Time for NPCs that are thought alone, looked at between two of them.
 const ALONE_BUDGET: Duration = Duration::from_millis(2);
 
@@ -36,6 +39,8 @@ pub struct Thinking {
     batch: ThinkBatch,
     /// What NPCs want the game to decide, oldest first.
     acts: VecDeque<Intent>,
+    /// Acts for which there was no room.
+    lost_acts: u64,
     /// NPCs to be thought alone, and by whom.
     alone: VecDeque<(ThinkerId, EntityId)>,
     /// NPCs that failed alone.
@@ -77,6 +82,7 @@ impl Thinking {
             due: Vec::new(),
             batch: ThinkBatch::default(),
             acts: VecDeque::new(),
+            lost_acts: 0,
             alone: VecDeque::new(),
             resting: FxHashMap::default(),
         }
@@ -94,7 +100,22 @@ impl Thinking {
 
     /// The NPC part of the metrics.
     pub fn counts(&self, world: &World) -> NpcCounts {
-        self.ticks.counts(world)
+        NpcCounts { ignored: self.intents.ignored() + self.lost_acts, ..self.ticks.counts(world) }
+    }
+
+    /// Keeps an act for the game.
+    fn want(&mut self, act: Intent) {
+        if self.acts.len() < MAX_ACTS {
+            self.acts.push_back(act);
+            return;
+        }
+        self.lost_acts += 1;
+        if self.lost_acts.is_power_of_two() {
+            tracing::warn!(
+                lost = self.lost_acts,
+                "acts of NPCs are lost: {MAX_ACTS} wait for the game; make its on-intent quicker, or have NPCs act less"
+            );
+        }
     }
 
     /// Takes NPCs that have failed alone out of the batch: they rest, or are thought alone again.
@@ -216,7 +237,7 @@ impl HostSimulation {
             };
             let stage = self.stage.as_deref_mut().expect("no call has the stage between two intents");
             if self.thinking.intents.apply(&mut stage.world, &wanted) == Outcome::Act {
-                self.thinking.acts.push_back(*intent);
+                self.thinking.want(*intent);
             }
         }
         self.follow_activity(cx);
@@ -239,5 +260,21 @@ impl HostSimulation {
         if !self.thinking.acts.is_empty() {
             self.go_on(cx);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::WorldLimits;
+
+    #[test]
+    fn acts_that_the_game_does_not_get_to_are_lost_and_counted() {
+        let mut thinking = Thinking::new(&NpcOptions::default(), 1);
+        let act = |npc| Intent { npc, action: Action::Act, x: 0, y: 0, target: 0, argument: 0 };
+        (0..MAX_ACTS as u64 + 3).for_each(|npc| thinking.want(act(npc)));
+        assert_eq!(thinking.acts.len(), MAX_ACTS);
+        assert_eq!(thinking.acts.front().map(|oldest| oldest.npc), Some(0));
+        assert_eq!(thinking.counts(&World::new(WorldLimits::default())).ignored, 3);
     }
 }

@@ -48,6 +48,9 @@ pub struct NpcCounts {
     pub batches: u64,
     /// Thinks that failed, and NPCs that found no room for a timer, since the start.
     pub faults: u64,
+    /// Intents that came to nothing, since the start: for an NPC that is gone, not of the batch or has had its intent,
+    /// and acts that the game does not get to.
+    pub ignored: u64,
 }
 
 /// NPCs due in this pass that share a thinker.
@@ -168,12 +171,12 @@ impl<Timer: Copy> NpcTicks<Timer> {
         tracing::warn!(npc = npc.0, %error, "an NPC's think failed");
     }
 
-    /// The counters now.
+    /// The counters now; what became of intents is counted by whoever applies them.
     pub fn counts(&self, world: &World) -> NpcCounts {
         let total = world.npc_count() as u64;
         let active = world.active_npc_count() as u64;
         let Self { thinks, batches, faults, .. } = *self;
-        NpcCounts { total, active, sleeping: total - active, thinks, batches, faults }
+        NpcCounts { total, active, sleeping: total - active, thinks, batches, faults, ignored: 0 }
     }
 }
 

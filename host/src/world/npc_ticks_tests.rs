@@ -124,7 +124,7 @@ fn npcs_due_in_the_same_pass_are_batched_by_thinker() {
     assert_eq!(rig.pass_after(Duration::ZERO), []);
     assert_eq!(rig.pass_after(500 * MS).len(), 2);
     let counts = rig.ticks.counts(&rig.world);
-    let expected = NpcCounts { total: 3, active: 3, sleeping: 0, thinks: 6, batches: 4, faults: 0 };
+    let expected = NpcCounts { total: 3, active: 3, sleeping: 0, thinks: 6, batches: 4, faults: 0, ignored: 0 };
     assert_eq!(counts, expected);
 }
 
