@@ -91,3 +91,40 @@ fn cut(message: &str) -> String {
     }
     message[..end].trim_end().replace('\n', "\n  ")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::clock::ManualClock;
+
+    fn is_written(lines: &LogLines) -> bool {
+        matches!(lines.admit(), Admitted::Yes { .. })
+    }
+
+    #[test]
+    fn lines_beyond_those_of_a_second_are_dropped_and_the_next_second_tells_how_many() {
+        let clock = ManualClock::shared();
+        let lines = LogLines::new("rules", 2, clock.clone());
+        let written: Vec<bool> = (0..5).map(|_| is_written(&lines)).collect();
+        assert_eq!(written, [true, true, false, false, false]);
+        clock.advance(Duration::from_millis(1001));
+        assert!(matches!(lines.admit(), Admitted::Yes { dropped_before: 3 }));
+        assert!(matches!(lines.admit(), Admitted::Yes { dropped_before: 0 }));
+        assert!(!is_written(&lines));
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_two_characters() {
+        let message = format!("a{}", "\u{e4}".repeat(MAX_LINE_BYTES));
+        let shown = cut(&message);
+        assert_eq!(shown.len(), MAX_LINE_BYTES - 1);
+        assert!(message.starts_with(&shown));
+    }
+
+    #[test]
+    fn a_message_of_several_lines_cannot_pass_for_lines_of_the_host() {
+        assert_eq!(cut("one\nERROR two\n"), "one\n  ERROR two");
+    }
+}

@@ -100,3 +100,65 @@ impl WorldSave {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::{Position, Spawn, World, WorldLimits};
+
+    fn save() -> WorldSave {
+        let mut world = World::new(WorldLimits::default());
+        let npc = |thinker| Spawn {
+            kind: 2,
+            position: Position::new(0, 1, 2),
+            thinker: Some(ThinkerId(thinker)),
+            connection: None,
+        };
+        world.transact(|world| world.spawn(npc(1)).and_then(|_| world.spawn(npc(2)))).unwrap();
+        WorldSave {
+            world: world.snapshot(),
+            thinkers: vec![(ThinkerId(1), "sheep".to_owned()), (ThinkerId(2), "wolf".to_owned())],
+            states: vec![("rules".to_owned(), vec![1, 2, 3])],
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read_and_a_new_directory_holds_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(read(directory.path()).unwrap().is_none());
+        let save = save();
+        write(directory.path(), &save).unwrap();
+        write(directory.path(), &save).unwrap();
+        let read = read(directory.path()).unwrap().unwrap();
+        assert_eq!((read.world, read.thinkers, read.states), (save.world, save.thinkers, save.states));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing half-written is left beside it");
+    }
+
+    #[test]
+    fn a_damaged_file_is_refused_by_name_wherever_it_ends() {
+        let directory = tempfile::tempdir().unwrap();
+        write(directory.path(), &save()).unwrap();
+        let file = directory.path().join(FILE_NAME);
+        let whole = fs::read(&file).unwrap();
+        for length in 0..whole.len() {
+            fs::write(&file, &whole[..length]).unwrap();
+            let refused = read(directory.path()).unwrap_err().to_string();
+            assert!(refused.starts_with(&format!("the saved world {} is damaged", file.display())), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_a_newer_layout_is_left_to_whoever_knows_it() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(FILE_NAME), [LAYOUT as u8 + 1, 7, 7]).unwrap();
+        assert!(matches!(read(directory.path()), Err(WorldFileError::Newer { layout, .. }) if layout == LAYOUT + 1));
+    }
+
+    #[test]
+    fn npcs_keep_their_thinkers_by_name_when_the_configuration_changes() {
+        let mut save = save();
+        save.rename_thinkers(|name| (name == "wolf").then_some(ThinkerId(1)));
+        let thinkers: Vec<_> = save.world.entities.iter().map(|entity| entity.thinker).collect();
+        assert_eq!(thinkers, [None, Some(ThinkerId(1))]);
+    }
+}

@@ -12,6 +12,9 @@ mod tasks;
 mod timers;
 pub(super) mod wasi;
 
+#[cfg(test)]
+mod limits_tests;
+
 use wasmtime::component::{HasSelf, Linker};
 
 use super::contract::sim;
