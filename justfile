@@ -34,7 +34,7 @@ test:
     cargo test --workspace
     cargo test --manifest-path guests/Cargo.toml --workspace
 
-# Run the benchmarks, which print tables with peers measured in the same run: just bench timer_wheel
+# Run the benchmarks, which print tables with peers measured in the same run: just bench thinking
 bench *ARGS: guests
     cargo bench --workspace --bench {{ if ARGS == "" { "'*'" } else { '"$@"' } }}
 

@@ -48,11 +48,11 @@ pub fn ended(id: TaskId, outcome: Result<Vec<u8>, TaskFailure>) -> Result<(), Re
 pub fn clear() -> Result<(), Refusal> {
     loop {
         let page = kv::scan(PREFIX, None, PAGE);
+        if page.is_empty() {
+            return Ok(());
+        }
         for entry in &page {
             kv::delete(&entry.key)?;
-        }
-        if page.len() < PAGE as usize {
-            return Ok(());
         }
     }
 }

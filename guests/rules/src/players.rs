@@ -63,15 +63,15 @@ pub fn find(connection: ConnectionId) -> Result<Option<Player>, Refusal> {
 pub fn clear() -> Result<(), Refusal> {
     loop {
         let page = kv::scan(PREFIX, None, PAGE);
+        if page.is_empty() {
+            break;
+        }
         for entry in &page {
             if let Ok(player) = wheelhouse_guest::postcard::from_bytes::<Player>(&entry.value) {
                 // Gone already is as good.
                 let _ = entities::despawn(player.entity);
             }
             kv::delete(&entry.key)?;
-        }
-        if page.len() < PAGE as usize {
-            break;
         }
     }
     kv::delete(SLOTS)?;

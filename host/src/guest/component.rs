@@ -8,7 +8,7 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
 
-use super::encode::{EncodeError, to_component};
+use super::encode::{EncodeError, one_line, to_component};
 use super::settings::{Grant, GuestKind};
 
 /// The package that the host speaks, without its version.
@@ -208,8 +208,4 @@ pub struct Needs {
 
 fn list(names: &[String]) -> String {
     if names.is_empty() { "nothing".into() } else { names.join(", ") }
-}
-
-pub(super) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,5 +1,5 @@
 //! The WIT package as Rust types: the interfaces that guests import, once, and for each kind of loop guest the exports
-//! that the host calls. Everything here is generated from `wit/`; nothing else in the host names a WIT function.
+//! that the host calls. Everything here is generated from `wit/`; no file beside it spells a type of the contract out.
 
 /// The interfaces that loop guests may import. `imports/` implements them, a file each.
 pub mod imports {

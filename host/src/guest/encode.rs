@@ -131,7 +131,8 @@ fn encode(module: &[u8], wants_preview1: bool) -> Result<Vec<u8>, EncodeError> {
     encoded.map_err(|error| EncodeError::Unfit { message: one_line(&format!("{error:#}")) })
 }
 
-fn one_line(text: &str) -> String {
+/// A message of several lines, as those of wasmtime and its tools are, on one.
+pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -15,6 +15,9 @@ use crate::clock::{SharedClock, thread_cpu_time};
 /// Core instances, memories and tables of one component: the guest's module, adapters and what glues them.
 const PARTS_PER_COMPONENT: u32 = 8;
 
+/// Elements of one table. Interpreters bring large tables of functions.
+pub(super) const MAX_TABLE_ELEMENTS: usize = 100_000;
+
 /// Wasm stack of a call. A guest that recurses deeper traps.
 const MAX_WASM_STACK_BYTES: usize = 512 * 1024;
 
@@ -141,8 +144,7 @@ fn pooling(instances: u32, max_memory_bytes: usize) -> PoolingAllocationConfig {
         .max_memories_per_component(2)
         .total_tables(parts)
         .max_tables_per_component(PARTS_PER_COMPONENT)
-        // Interpreters bring large tables of functions.
-        .table_elements(100_000)
+        .table_elements(MAX_TABLE_ELEMENTS)
         .total_stacks(instances)
         .max_memory_size(max_memory_bytes);
     pooling

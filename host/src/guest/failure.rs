@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use wasmtime::{Trap, WasmBacktrace};
 
+use super::encode::one_line;
+
 /// A call that did not return ok.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
@@ -61,7 +63,7 @@ fn causes(error: &wasmtime::Error) -> String {
         .chain()
         .map(ToString::to_string)
         .filter(|cause| !cause.starts_with("error while executing"))
-        .map(|cause| cause.split_whitespace().collect::<Vec<_>>().join(" "))
+        .map(|cause| one_line(&cause))
         .collect();
     chain.join(": ")
 }

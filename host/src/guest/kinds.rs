@@ -1,4 +1,4 @@
-//! The kinds of loop guests as one thing: code that can be instantiated, and the calls they have in common.
+//! The kinds of loop guests as one thing: code that can be instantiated, and the calls that some have in common.
 
 use std::ops::Deref;
 
@@ -21,6 +21,17 @@ pub trait Code: Sized + Send {
 
     /// Makes an instance.
     fn instantiate(&self, store: &mut Store<InstanceState>) -> wasmtime::Result<Self::Bindings>;
+}
+
+/// The code of a guest that lives as long as the host: its instances are started with `init`, and hand their state on.
+pub trait ResidentCode: Code {
+    /// `init`.
+    fn init(
+        bindings: &Self::Bindings,
+        store: &mut Store<InstanceState>,
+        config: &str,
+        occasion: Occasion,
+    ) -> wasmtime::Result<Result<(), String>>;
 
     /// `lifecycle.save`.
     fn save(bindings: &Self::Bindings, store: &mut Store<InstanceState>) -> wasmtime::Result<Vec<u8>>;
@@ -30,17 +41,6 @@ pub trait Code: Sized + Send {
         bindings: &Self::Bindings,
         store: &mut Store<InstanceState>,
         state: &[u8],
-    ) -> wasmtime::Result<Result<(), String>>;
-}
-
-/// The code of a guest that lives as long as the host, and whose instances are started with `init`.
-pub trait ResidentCode: Code {
-    /// `init`.
-    fn init(
-        bindings: &Self::Bindings,
-        store: &mut Store<InstanceState>,
-        config: &str,
-        occasion: Occasion,
     ) -> wasmtime::Result<Result<(), String>>;
 }
 
@@ -80,18 +80,6 @@ macro_rules! code {
             fn instantiate(&self, store: &mut Store<InstanceState>) -> wasmtime::Result<Self::Bindings> {
                 $instantiate(self, store)
             }
-
-            fn save(bindings: &Self::Bindings, store: &mut Store<InstanceState>) -> wasmtime::Result<Vec<u8>> {
-                bindings.wheelhouse_sim_lifecycle().call_save(store)
-            }
-
-            fn restore(
-                bindings: &Self::Bindings,
-                store: &mut Store<InstanceState>,
-                state: &[u8],
-            ) -> wasmtime::Result<Result<(), String>> {
-                bindings.wheelhouse_sim_lifecycle().call_restore(store, state)
-            }
         }
     };
 }
@@ -106,6 +94,18 @@ macro_rules! resident {
                 occasion: Occasion,
             ) -> wasmtime::Result<Result<(), String>> {
                 bindings.call_init(store, config, occasion)
+            }
+
+            fn save(bindings: &Self::Bindings, store: &mut Store<InstanceState>) -> wasmtime::Result<Vec<u8>> {
+                bindings.wheelhouse_sim_lifecycle().call_save(store)
+            }
+
+            fn restore(
+                bindings: &Self::Bindings,
+                store: &mut Store<InstanceState>,
+                state: &[u8],
+            ) -> wasmtime::Result<Result<(), String>> {
+                bindings.wheelhouse_sim_lifecycle().call_restore(store, state)
             }
         }
     };

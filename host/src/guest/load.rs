@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use wasmtime::component::{InstancePre, Linker};
 
-use super::component::{LoadError, Needs, inspect, one_line};
+use super::component::{LoadError, Needs, inspect};
 use super::contract::{game::GamePre, job::JobPre, step_task::StepTaskPre, thinker::ThinkerPre};
+use super::encode::one_line;
 use super::engine::LoopEngine;
 use super::imports;
 use super::kinds::{Code, JobCode};

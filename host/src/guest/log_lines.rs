@@ -40,8 +40,7 @@ impl LogLines {
         if dropped_before > 0 {
             tracing::warn!(
                 guest = self.guest,
-                "{dropped_before} log lines were dropped; guest.max_log_lines_per_s is \
-                {}",
+                "{dropped_before} log lines were dropped; guest.max_log_lines_per_s is {}",
                 self.max_per_second
             );
         }
@@ -67,7 +66,10 @@ impl LogLines {
         if window.written >= self.max_per_second {
             window.dropped += 1;
             if window.dropped == 1 {
-                tracing::warn!(guest = self.guest, "too many log lines; the rest of this second's are dropped");
+                tracing::warn!(
+                    guest = self.guest,
+                    "more log lines than guest.max_log_lines_per_s; the rest of this second's are dropped"
+                );
             }
             return Admitted::No;
         }

@@ -46,6 +46,6 @@ pub use supervisor::{Supervisor, Verdict};
 pub use think_batch::ThinkBatch;
 pub use timer_book::{GuestTimer, TimerBook};
 
-/// What the thinkers of all instances speak: the records of the contract.
+/// The code of a game and of a thinker, linked and ready to be instantiated.
 pub use contract::game::GamePre;
 pub use contract::thinker::ThinkerPre;

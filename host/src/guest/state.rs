@@ -12,14 +12,12 @@ use wasmtime::{ResourceLimiter, StoreLimits, StoreLimitsBuilder};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use super::counters::{GuestCounters, GuestState};
+use super::engine::MAX_TABLE_ELEMENTS;
 use super::imports::wasi;
 use super::log_lines::LogLines;
 use super::settings::GuestLimits;
 use super::stage::{GuestId, Stage};
 use crate::clock::SharedClock;
-
-/// Table elements of one core instance.
-const MAX_TABLE_ELEMENTS: usize = 100_000;
 
 /// What is the same for all instances of a guest.
 #[derive(Clone)]

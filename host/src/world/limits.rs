@@ -4,7 +4,8 @@
 /// The largest radius of a query or of an NPC's sight, in tiles. It bounds how many sectors one answer may look at.
 pub const MAX_RADIUS_TILES: u32 = 512;
 
-/// The limits of a world. The table `[world]` of the configuration sets those that a game may need to be others.
+/// The limits of a world. The table `[world]` of the configuration sets three of them (entities, data of an entity, a
+/// key-value space); a program that uses this room by itself may set all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorldLimits {
     /// Entities alive at one time.
