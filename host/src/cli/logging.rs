@@ -1,13 +1,17 @@
 //! The log of the program, as the section `log` of the configuration wants it: on standard error, a line for each
 //! event, for people or as JSON. A command that runs a world calls [`start`] once. A program that embeds Wheelhouse
 //! brings a subscriber of its own instead.
+//!
+//! Lines are written by a thread of their own: the loop never waits for whoever reads the log. A reader that is too slow
+//! loses lines, and is told how many.
 
 use std::fmt;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
+use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
@@ -19,11 +23,34 @@ use crate::server::config::{LogFormat, LogLevel, LogSettings};
 /// What the compiler and the runtime say of themselves drowns everything else.
 const LOUD: [&str; 4] = ["cranelift", "regalloc2", "wasmtime", "wasmparser"];
 
+/// Lines that may wait to be written.
+const MAX_WAITING_LINES: usize = 16_384;
+
+/// The log, for as long as this lives. Dropping it writes what waits.
+#[must_use = "the log ends when this is dropped"]
+pub struct Log {
+    dropped: ErrorCounter,
+    writer: Option<WorkerGuard>,
+}
+
 /// Writes the program's log from here on. Fails where something in this process has started a log already.
-pub fn start(settings: &LogSettings) -> anyhow::Result<()> {
-    let subscriber = subscriber(settings, io::stderr, io::stderr().is_terminal());
-    tracing::subscriber::set_global_default(subscriber)?;
-    Ok(())
+pub fn start(settings: &LogSettings) -> anyhow::Result<Log> {
+    let builder = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(MAX_WAITING_LINES);
+    let (writer, guard) = builder.thread_name("wheelhouse-log").finish(io::stderr());
+    let dropped = writer.error_counter();
+    tracing::subscriber::set_global_default(subscriber(settings, writer, io::stderr().is_terminal()))?;
+    Ok(Log { dropped, writer: Some(guard) })
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.writer.take();
+        let dropped = self.dropped.dropped_lines();
+        if dropped > 0 {
+            // Where standard error is closed there is nobody to tell.
+            let _ = writeln!(io::stderr(), "warning: {dropped} log lines were lost: the log is read too slowly");
+        }
+    }
 }
 
 fn subscriber<W>(settings: &LogSettings, writer: W, colours: bool) -> Box<dyn Subscriber + Send + Sync>

@@ -21,7 +21,7 @@ pub struct ServeArgs {
 /// Runs the world.
 pub fn run(args: ServeArgs) -> anyhow::Result<()> {
     let config = config::load(&args.config)?;
-    logging::start(&config.log)?;
+    let _log = logging::start(&config.log)?;
     let host = Host::start(&config, MonotonicClock::shared())?;
     // Before anybody is told that the world runs: who stops it from then on finds it saved.
     let signals = host.runtime().block_on(async { StopSignals::listen() })?;

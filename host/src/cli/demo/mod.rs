@@ -59,7 +59,7 @@ pub struct DemoArgs {
 /// Runs the demo.
 pub fn run(args: DemoArgs) -> anyhow::Result<()> {
     let mut config = config::load(&args.config)?;
-    logging::start(&config.log)?;
+    let _log = logging::start(&config.log)?;
     let folder = tempfile::Builder::new()
         .prefix("wheelhouse-demo-")
         .tempdir()
