@@ -5,7 +5,7 @@ use wheelhouse_tests::{Config, Guest, World, guest, hostile};
 
 /// Runs a guest whose `init` fails with `error` beside a game, until it is disabled.
 fn never_starts(bad: Guest, error: &str) {
-    let config = Config::new().guest(hostile("game", "game")).guest(bad);
+    let config = Config::new().with_little_memory().guest(hostile("game", "game")).guest(bad);
     let host = World::new(&config).serve();
     let echo = host.echo();
     host.wait_for_failure("bad", "init", error);

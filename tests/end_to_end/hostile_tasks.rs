@@ -3,7 +3,11 @@
 use wheelhouse_tests::{Config, Host, World, guest, hostile};
 
 fn world() -> Host {
-    let config = Config::new()
+    world_with(Config::new())
+}
+
+fn world_with(config: Config) -> Host {
+    let config = config
         .guest(hostile("game", "game"))
         .guest(hostile("hostile-step", "step-task"))
         .guest(hostile("hostile-job", "job"));
@@ -12,7 +16,8 @@ fn world() -> Host {
 
 /// A task that fails in `call` with `error`, which its owner hears too.
 fn crashes(task: &str, harm: &str, call: &str, error: &str) {
-    let host = world();
+    let config = if harm == "bomb" { Config::new().with_little_memory() } else { Config::new() };
+    let host = world_with(config);
     let mut client = host.connect();
     let echo = host.echo();
     let id = client.ask_for(format!("start {task} {harm}"), "task ").replace("task ", "");

@@ -4,7 +4,11 @@ use wheelhouse_tests::{Config, Host, World, guest, hostile};
 
 /// A game with a thinker that does harm when it thinks, and a client near whom `count` NPCs are to think.
 fn thinking(harm: &str, count: u32) -> Host {
-    let config = Config::new()
+    thinking_with(Config::new(), harm, count)
+}
+
+fn thinking_with(config: Config, harm: &str, count: u32) -> Host {
+    let config = config
         .set("npcs.think_interval_ms", 100)
         .guest(hostile("game", "game"))
         .guest(hostile("thinker", "thinker").misbehave(harm, "think"));
@@ -16,7 +20,7 @@ fn thinking(harm: &str, count: u32) -> Host {
 
 /// A think that fails with `error` until the thinker is disabled, beside a client that notices nothing.
 fn fails(harm: &str, error: &str) {
-    let host = thinking(harm, 30);
+    let host = thinking_with(Config::new().with_little_memory(), harm, 30);
     let echo = host.echo();
     host.wait_for_failure("thinker", "think", error);
     host.log().wait_for(&["an NPC's think failed", "npc="]);

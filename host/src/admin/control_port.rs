@@ -106,18 +106,27 @@ pub struct ControlPort {
     published: Published,
 }
 
-impl ControlPort {
-    /// Opens the port, and tells clients in the data directory where it is. Must be called within a tokio runtime.
-    pub async fn open<H: HostControl>(
-        options: &AdminOptions,
-        data_dir: &DataDir,
-        host: Arc<H>,
-    ) -> Result<Self, ControlPortError> {
+/// A control port that has its address and answers nobody yet: an address that is taken shows before anything is
+/// started for it.
+#[derive(Debug)]
+pub struct BoundControlPort {
+    address: SocketAddr,
+    listener: TcpListener,
+}
+
+impl BoundControlPort {
+    /// Takes the address. Must be called within a tokio runtime.
+    pub async fn bind(options: &AdminOptions) -> Result<Self, ControlPortError> {
         options.validate()?;
         let failed = |error| ControlPortError::Bind { address: options.listen, error };
         let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        Ok(Self { address, listener })
+    }
 
+    /// Opens the port, and tells clients in the data directory where it is. Must be called within a tokio runtime.
+    pub fn open<H: HostControl>(self, data_dir: &DataDir, host: Arc<H>) -> Result<ControlPort, ControlPortError> {
+        let Self { address, listener } = self;
         let token = Token::random().map_err(|error| ControlPortError::Token { error })?;
         let file = ControlFile { address, token: token.clone(), process: std::process::id() };
         let path = ControlFile::path_in(data_dir.path());
@@ -130,9 +139,11 @@ impl ControlPort {
         });
         let server = tokio::spawn(server.into_future());
         tracing::debug!(%address, "control port open");
-        Ok(Self { address, stop, server, published })
+        Ok(ControlPort { address, stop, server, published })
     }
+}
 
+impl ControlPort {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::control_file::ControlFile;
 use super::token::Token;
-use super::{AdminOptions, ControlClient, ControlClientError, ControlError, ControlPort, DataDir, HostControl};
+use super::{AdminOptions, BoundControlPort, ControlClient, ControlClientError, ControlError, ControlPort, DataDir, HostControl};
 
 /// A host with a status and with task 7, which can be cancelled once.
 #[derive(Default)]
@@ -50,7 +50,8 @@ struct Running {
 async fn running(host: Host) -> Running {
     let root = tempfile::tempdir().unwrap();
     let data_dir = DataDir::open(root.path()).unwrap();
-    let port = ControlPort::open(&AdminOptions::default(), &data_dir, Arc::new(host)).await.unwrap();
+    let bound = BoundControlPort::bind(&AdminOptions::default()).await.unwrap();
+    let port = bound.open(&data_dir, Arc::new(host)).unwrap();
     Running { root, data_dir, port }
 }
 
@@ -194,21 +195,16 @@ async fn a_host_whose_loop_hangs_is_reported_and_not_waited_for_without_end() {
 
 #[tokio::test]
 async fn the_control_port_is_never_open_to_the_network() {
-    let root = tempfile::tempdir().unwrap();
-    let data_dir = DataDir::open(root.path()).unwrap();
     let options = AdminOptions { listen: "0.0.0.0:0".parse().unwrap() };
-    let refused = ControlPort::open(&options, &data_dir, Arc::new(Host::default())).await.unwrap_err().to_string();
+    let refused = BoundControlPort::bind(&options).await.unwrap_err().to_string();
     assert!(refused.starts_with("admin.listen = \"0.0.0.0:0\": the control port opens on the loopback"), "{refused}");
-    assert!(!root.path().join("control.json").exists());
 }
 
 #[tokio::test]
 async fn a_taken_port_is_one_line_with_the_mend() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let root = tempfile::tempdir().unwrap();
-    let data_dir = DataDir::open(root.path()).unwrap();
     let options = AdminOptions { listen: taken.local_addr().unwrap() };
-    let refused = ControlPort::open(&options, &data_dir, Arc::new(Host::default())).await.unwrap_err().to_string();
+    let refused = BoundControlPort::bind(&options).await.unwrap_err().to_string();
     assert!(refused.starts_with(&format!("cannot open the control port on {}: ", options.listen)), "{refused}");
     assert!(refused.ends_with("; set `admin.listen` to \"127.0.0.1:0\""), "{refused}");
 }

@@ -11,7 +11,7 @@ mod status;
 mod token;
 
 pub use client::{ControlClient, ControlClientError};
-pub use control_port::{ControlError, ControlPort, ControlPortError, HostControl};
+pub use control_port::{BoundControlPort, ControlError, ControlPort, ControlPortError, HostControl};
 pub use data_dir::{DataDir, DataDirError};
 pub use options::{AdminOptionError, AdminOptions};
 pub use status::status_table;

@@ -13,6 +13,7 @@ use crate::guest::kinds::{JobCode, ResidentCode};
 use crate::guest::{
     GamePre, GuestCode, GuestId, Identity, InstanceState, LoopEngine, Resident, StageSlot, Supervisor, ThinkerPre,
 };
+use crate::sim::TimerError;
 use crate::world::ThinkerId;
 
 /// The first pause before a guest whose `init` failed is started again; it doubles with each failure.
@@ -126,9 +127,13 @@ impl HostSimulation {
         let pause = FIRST_PAUSE * 2u32.pow((*failed).min(8));
         *failed += 1;
         let now = cx.clock.now();
-        if let Err(error) = cx.timers.register(now, self.names().restart, pause, None, false, Timer::Restart(id)) {
-            let guest = self.guests.name(id);
-            tracing::error!(guest, "a guest without an instance stays without: {error}");
+        match cx.timers.register(now, self.names().restart, pause, None, false, Timer::Restart(id)) {
+            // At the stop nobody misses it.
+            Ok(_) | Err(TimerError::Stopped { .. }) => {}
+            Err(error) => {
+                let guest = self.guests.name(id);
+                tracing::error!(guest, "a guest without an instance stays without: {error}");
+            }
         }
     }
 

@@ -20,7 +20,7 @@ use super::simulation::{HostSimulation, Item, TimerNames};
 use super::sink::LoopSink;
 use super::thinking::Thinking;
 use super::world_file::{self, WorldFileError, WorldSave};
-use crate::admin::{ControlError, ControlPort, ControlPortError, DataDir, DataDirError, HostControl};
+use crate::admin::{BoundControlPort, ControlError, ControlPort, ControlPortError, DataDir, DataDirError, HostControl};
 use crate::clock::SharedClock;
 use crate::guest::{
     EngineError, GuestCode, GuestCounters, GuestId, GuestKind, GuestSettings, GuestState, Identity, LogLines,
@@ -96,7 +96,9 @@ impl Host {
             .build()
             .map_err(StartError::Thread)?;
         let gate_options = &config.gate.options;
+        // Addresses that are taken show before anything is compiled or started.
         let bound_gate = runtime.block_on(BoundGate::bind(gate_options))?;
+        let bound_control = runtime.block_on(BoundControlPort::bind(&config.admin))?;
         let connections = Connections::new(gate_options, first_connection_at(clock.wall_ms()));
 
         let cache_folder = config.guest.code_cache.then(|| absolute(data_dir.path()).join(CODE_CACHE));
@@ -125,8 +127,8 @@ impl Host {
         };
         let sink = Arc::new(LoopSink::new(game_loop.handle().clone()));
         let answering = Arc::new(Control { status: status.clone(), handle: game_loop.handle().clone() });
-        // No guest has run when a port cannot be opened, and no client is in before the guests have started.
-        let control = runtime.block_on(ControlPort::open(&config.admin, &data_dir, answering))?;
+        // Guests run only once operators can reach the host, and clients come only after the guests.
+        let control = runtime.block_on(async { bound_control.open(&data_dir, answering) })?;
         // The queue has room and the loop has just started.
         let _ = game_loop.handle().try_post(Item::Start);
         let gate = runtime.block_on(async { bound_gate.open(connections, sink) });
