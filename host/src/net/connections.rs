@@ -109,11 +109,6 @@ impl Connections {
         call == Call::Needed
     }
 
-    /// True while the connection takes frames.
-    pub fn is_open(&self, connection: ConnectionId) -> bool {
-        self.read_links().get(&connection).is_some_and(|link| link.closed().is_none())
-    }
-
     /// What the gate has counted until now. Takes no lock.
     pub fn snapshot(&self) -> ConnectionsSnapshot {
         self.shared.counters.snapshot()

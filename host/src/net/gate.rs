@@ -76,12 +76,11 @@ impl BoundGate {
     pub fn open<S: GateSink>(self, connections: Connections, sink: Arc<S>) -> Gate {
         let (stop, stopped) = oneshot::channel();
         let local_address = self.local_address;
-        let acceptor =
-            tokio::spawn(run(self.listener, Arc::new(self.options), connections.clone(), sink, async move {
-                // A gate that was dropped without a stop stops as well.
-                let _ = stopped.await;
-            }));
-        Gate { local_address, connections, stop, acceptor }
+        let acceptor = tokio::spawn(run(self.listener, Arc::new(self.options), connections, sink, async move {
+            // A gate that was dropped without a stop stops as well.
+            let _ = stopped.await;
+        }));
+        Gate { local_address, stop, acceptor }
     }
 }
 
@@ -89,7 +88,6 @@ impl BoundGate {
 #[derive(Debug)]
 pub struct Gate {
     local_address: SocketAddr,
-    connections: Connections,
     stop: oneshot::Sender<()>,
     acceptor: JoinHandle<()>,
 }
@@ -98,11 +96,6 @@ impl Gate {
     /// Where clients connect to.
     pub fn local_address(&self) -> SocketAddr {
         self.local_address
-    }
-
-    /// The handle to its connections.
-    pub fn connections(&self) -> &Connections {
-        &self.connections
     }
 
     /// Lets nobody in any more, writes what was sent, closes all connections, and returns when all are gone: after

@@ -186,17 +186,17 @@ impl<S: Simulation> Dispatcher<S> {
 
     /// Adds a task. Once the loop stops, its task is refused and dropped.
     pub fn spawn(&mut self, task: impl Task<S>) -> Result<TaskId, TaskRefused> {
-        self.spawn_boxed(Box::new(task))
-    }
-
-    /// [`Self::spawn`] of a task in its box.
-    pub fn spawn_boxed(&mut self, task: Box<dyn Task<S>>) -> Result<TaskId, TaskRefused> {
         if self.closed {
             return Err(TaskRefused { name: task.name().into() });
         }
         self.spawned += 1;
         let id = TaskId(self.spawned);
-        self.ready.push_back(Entry { id, task, average: MovingAverage::default(), last_frame: self.frame });
+        self.ready.push_back(Entry {
+            id,
+            task: Box::new(task),
+            average: MovingAverage::default(),
+            last_frame: self.frame,
+        });
         Ok(id)
     }
 
@@ -221,12 +221,6 @@ impl<S: Simulation> Dispatcher<S> {
     /// Whether there are no tasks at all.
     pub fn is_empty(&self) -> bool {
         self.queued() == 0 && self.running.is_none()
-    }
-
-    /// The learned average of a task's steps, once it has had one.
-    pub fn average_of(&self, id: TaskId) -> Option<Duration> {
-        let mut entries = self.ready.iter().chain(&self.too_dear).chain(&self.waiting);
-        entries.find(|entry| entry.id == id).and_then(|entry| entry.average.get())
     }
 
     pub fn counts(&self) -> TaskCounts {

@@ -231,7 +231,7 @@ proptest! {
         let mut ids = Vec::new();
         for transaction in transactions {
             let before = model.clone();
-            let bytes_before = world.snapshot().to_bytes().unwrap();
+            let bytes_before = postcard::to_stdvec(&world.snapshot()).unwrap();
             world.begin();
             for change in transaction.changes {
                 apply(&mut world, &mut model, &mut ids, change);
@@ -242,7 +242,7 @@ proptest! {
             } else {
                 world.rollback();
                 model = before.clone();
-                prop_assert_eq!(world.snapshot().to_bytes().unwrap(), bytes_before);
+                prop_assert_eq!(postcard::to_stdvec(&world.snapshot()).unwrap(), bytes_before);
             }
             assert_only_these_changed(&mut world, &before.awake(), &model.awake());
             assert_activity_follows(&world, &model);
@@ -262,10 +262,10 @@ proptest! {
             }
             world.commit();
         }
-        let bytes = world.snapshot().to_bytes().unwrap();
-        let saved = WorldSnapshot::from_bytes(&bytes).unwrap();
+        let bytes = postcard::to_stdvec(&world.snapshot()).unwrap();
+        let saved = postcard::from_bytes(&bytes).unwrap();
         let mut restored = World::restore(saved, WorldLimits::default()).unwrap();
-        prop_assert_eq!(restored.snapshot().to_bytes().unwrap(), bytes);
+        prop_assert_eq!(postcard::to_stdvec(&restored.snapshot()).unwrap(), bytes);
         assert_only_these_changed(&mut restored, &BTreeSet::new(), &model.awake());
         assert_activity_follows(&restored, &model);
         assert_indices_follow(&restored, &model);
@@ -273,7 +273,7 @@ proptest! {
 
     #[test]
     fn bytes_that_are_no_save_are_refused_and_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        if let Ok(snapshot) = WorldSnapshot::from_bytes(&bytes) {
+        if let Ok(snapshot) = postcard::from_bytes::<WorldSnapshot>(&bytes) {
             let _ = World::restore(snapshot, WorldLimits::default());
         }
     }

@@ -28,11 +28,6 @@ impl World {
         Ok(self.entities.data(self.slot(id)?).values.get(name).map(Vec::as_slice))
     }
 
-    /// The names of the entity's data, in order.
-    pub fn data_names(&self, id: EntityId) -> Result<impl Iterator<Item = &str>, WorldError> {
-        Ok(self.entities.data(self.slot(id)?).values.keys().map(|name| &**name))
-    }
-
     /// The entities in one sector, lowest ids first.
     pub fn in_sector(&self, address: SectorAddress, limit: usize) -> Vec<Entity> {
         let Some(sector) = self.grid.find(address) else {

@@ -42,20 +42,6 @@ impl WorldSnapshot {
             entity.connection = None;
         }
     }
-
-    /// The bytes of a save.
-    pub fn to_bytes(&self) -> Result<Vec<u8>, WorldError> {
-        postcard::to_stdvec(self).map_err(|error| bad(format!("it cannot be written: {error}")))
-    }
-
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, WorldError> {
-        match postcard::take_from_bytes(bytes) {
-            Ok((snapshot, [])) => Ok(snapshot),
-            Ok((_, rest)) => Err(bad(format!("{} bytes follow its end", rest.len()))),
-            Err(error) => Err(bad(error.to_string())),
-        }
-    }
 }
 
 impl World {
