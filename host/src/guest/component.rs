@@ -209,3 +209,40 @@ pub struct Needs {
 fn list(names: &[String]) -> String {
     if names.is_empty() { "nothing".into() } else { names.join(", ") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked_by(name: &str) -> Asks {
+        Import { name: name.to_owned(), has_functions: true }.asks()
+    }
+
+    #[test]
+    fn each_import_asks_for_what_its_interface_needs() {
+        for free in FREE {
+            assert_eq!(asked_by(&format!("wheelhouse:sim/{free}@0.1.0")), Asks::Nothing);
+        }
+        for grant in Grant::ALL {
+            assert_eq!(asked_by(&format!("wheelhouse:sim/{grant}@0.1.7")), Asks::Grant(grant));
+        }
+        for later in LATER {
+            assert_eq!(asked_by(&format!("wheelhouse:sim/{later}@0.1.0")), Asks::NotYet);
+        }
+        assert_eq!(asked_by("wasi:io/poll@0.2.6"), Asks::Wasi);
+    }
+
+    #[test]
+    fn another_version_another_package_or_another_interface_is_unknown() {
+        for name in ["wheelhouse:sim/kv@0.2.0", "wheelhouse:sim/kv", "wheelhouse:sim/disk@0.1.0", "other:sim/kv@0.1.0"]
+        {
+            assert_eq!(asked_by(name), Asks::Unknown, "{name}");
+        }
+    }
+
+    #[test]
+    fn types_alone_need_no_grant() {
+        let types = Import { name: "wheelhouse:sim/events@0.1.0".to_owned(), has_functions: false };
+        assert_eq!(types.asks(), Asks::Nothing);
+    }
+}

@@ -153,6 +153,9 @@ pub enum GuestKind {
 }
 
 impl GuestKind {
+    /// Every kind that this host runs.
+    pub const ALL: [GuestKind; 4] = [GuestKind::Game, GuestKind::Thinker, GuestKind::StepTask, GuestKind::Job];
+
     /// The word for it in configurations, logs and the contract.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -26,12 +26,12 @@ pub fn required_in(table: &KeyPath) -> &'static [&'static str] {
 }
 
 /// The words that a key takes, where it takes only certain ones.
-pub fn words_of(key: &KeyPath) -> Option<&'static [&'static str]> {
+pub fn words_of(key: &KeyPath) -> Option<Vec<&'static str>> {
     match key.without_indices().as_str() {
-        "log.level" => Some(&["error", "warn", "info", "debug", "trace"]),
-        "log.format" => Some(&["text", "json"]),
-        "guests.kind" => Some(&["game", "thinker", "step-task", "job"]),
-        "guests.grants" => Some(&["timers", "tasks", "entities", "kv", "gate", "metrics"]),
+        "log.level" => Some(vec!["error", "warn", "info", "debug", "trace"]),
+        "log.format" => Some(vec!["text", "json"]),
+        "guests.kind" => Some(GuestKind::ALL.map(GuestKind::as_str).to_vec()),
+        "guests.grants" => Some(Grant::ALL.map(Grant::as_str).to_vec()),
         _ => None,
     }
 }

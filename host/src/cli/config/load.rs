@@ -219,7 +219,7 @@ impl ShapeCheck<'_> {
         if words.contains(&word) {
             return;
         }
-        match (known_keys::not_yet(path, word), known_keys::nearest(words, word, 0.5)) {
+        match (known_keys::not_yet(path, word), known_keys::nearest(&words, word, 0.5)) {
             (Some(reason), _) => self.wrong(value, path, reason),
             (None, Some(near)) => self.wrong(value, path, format!("did you mean \"{near}\"?")),
             (None, None) => self.wrong(value, path, format!("it must be one of {}", words.join(", "))),
