@@ -307,7 +307,7 @@ impl<S: Simulation> Dispatcher<S> {
                 task = entry.task.name(),
                 took_ms = took.as_secs_f64() * 1e3,
                 soft_budget_ms = self.soft_budget.as_secs_f64() * 1e3,
-                "a step of a task took longer than the soft budget"
+                "a step of a task took longer than the soft budget, guest.soft_budget_ms; cut it into smaller ones"
             );
         }
     }
