@@ -14,7 +14,9 @@ use tokio::time::timeout;
 
 use super::control_file::ControlFile;
 use super::token::Token;
-use super::{AdminOptions, BoundControlPort, ControlClient, ControlClientError, ControlError, ControlPort, DataDir, HostControl};
+use super::{
+    AdminOptions, BoundControlPort, ControlClient, ControlClientError, ControlError, ControlPort, DataDir, HostControl,
+};
 
 /// A host with a status and with task 7, which can be cancelled once.
 #[derive(Default)]
