@@ -1,6 +1,7 @@
 //! The command line: one file per command, and the configuration. `main` calls [`run`]; what a command does lives in
 //! the rooms above, so that a program that embeds Wheelhouse misses nothing.
 
+pub mod cancel;
 pub mod completions;
 pub mod config;
 pub mod demo;
@@ -33,6 +34,8 @@ pub enum Command {
     Demo(demo::DemoArgs),
     /// Show what the running host is doing
     Status(status::StatusArgs),
+    /// End a step task or job of the running host
+    Cancel(cancel::CancelArgs),
     /// Build guests, or look into one
     #[command(subcommand)]
     Guest(GuestCommand),
@@ -55,6 +58,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<()> {
         Command::Serve(args) => serve::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Status(args) => status::run(args),
+        Command::Cancel(args) => cancel::run(args),
         Command::Guest(GuestCommand::Build(args)) => guest_build::run(&args),
         Command::Guest(GuestCommand::Check(args)) => guest_check::run(args),
         Command::Completions(args) => completions::run(&args),

@@ -17,6 +17,10 @@ use super::state::{Identity, InstanceState};
 /// Where the server keeps the stage; empty only while a call has it.
 pub type StageSlot = Option<Box<Stage>>;
 
+/// A call may take so many times its deadline by the clock, where its thread did not get the time to work. Whoever waits
+/// for the loop has waited long enough then.
+const MOST_WAITING: u32 = 3;
+
 /// What a guest may spend in one import's arguments beyond one payload, before the call ends: lists of several
 /// payloads, and a little too much, which is answered with an error instead.
 const HOSTCALL_PAYLOADS: usize = 4;
@@ -46,14 +50,13 @@ impl<B> Instance<B> {
         limit: Duration,
     ) -> Result<Self, CallError> {
         let mut store = new_store(engine, identity, number);
-        let cpu = Arc::clone(engine.cpu());
+        let (cpu, clock) = (Arc::clone(engine.cpu()), Arc::clone(engine.clock()));
         store.epoch_deadline_callback(move |context| {
-            let (limit, used) = (context.data().limit, cpu.used());
-            match limit.checked_sub(used) {
-                // The thread has not run for all of that time.
-                Some(left) if !left.is_zero() => Ok(UpdateDeadline::Continue(epochs_in(left))),
-                _ => Err(Trap::Interrupt.into()),
-            }
+            let InstanceState { began, limit, .. } = context.data();
+            let left = limit.saturating_sub(cpu.used());
+            let is_over = left.is_zero() || clock.now() - *began >= *limit * MOST_WAITING;
+            // Otherwise the thread has not run for all of that time.
+            if is_over { Err(Trap::Interrupt.into()) } else { Ok(UpdateDeadline::Continue(epochs_in(left))) }
         });
         set_limit(engine, &mut store, limit, engine.clock().now());
         let ticking = engine.tick();
@@ -107,6 +110,7 @@ impl<B> Instance<B> {
 
 fn set_limit(engine: &LoopEngine, store: &mut Store<InstanceState>, limit: Duration, now: Duration) {
     engine.cpu().refresh(now);
-    store.data_mut().limit = limit;
+    let state = store.data_mut();
+    (state.began, state.limit) = (now, limit);
     store.set_epoch_deadline(epochs_in(limit));
 }

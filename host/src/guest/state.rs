@@ -53,7 +53,8 @@ pub struct InstanceState {
     pub(super) identity: Arc<Identity>,
     /// The stage, while a call runs that may touch it.
     pub(super) stage: Option<Box<Stage>>,
-    /// How long the call that runs may take.
+    /// When the call that runs began, and how long it may take.
+    pub(super) began: Duration,
     pub(super) limit: Duration,
     pub(super) random: ChaCha8Rng,
     memory: MemoryLimit,
@@ -70,6 +71,7 @@ impl InstanceState {
             memory: MemoryLimit::new(&identity),
             table: ResourceTable::new(),
             stage: None,
+            began: Duration::ZERO,
             limit: Duration::ZERO,
             random,
             identity,

@@ -1,6 +1,6 @@
 //! Where the loop puts up its figures and others read them: the loop never waits for a reader.
 
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -12,20 +12,48 @@ use crate::net::{Connections, ConnectionsSnapshot};
 use crate::sim::{LoopHandle, metrics::SimSnapshot};
 use crate::world::NpcCounts;
 
-/// Figures that only the loop can count.
+/// What only the loop knows.
+#[derive(Clone, Debug, Default)]
+struct Posted {
+    npcs: NpcCounts,
+    tasks: Vec<TaskSnapshot>,
+}
+
+/// A step task or job that runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TaskSnapshot {
+    /// What `wheelhouse cancel` takes.
+    pub id: u64,
+    pub guest: String,
+}
+
+/// The loop's place to put it up.
 #[derive(Debug, Default)]
 pub struct Board {
-    npcs: Mutex<NpcCounts>,
+    posted: Mutex<Posted>,
+}
+
+impl Board {
+    fn read(&self) -> Posted {
+        self.posted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 impl HostSimulation {
     /// Puts up the figures of this turn. If somebody reads them just now, the next turn's will do.
     pub(super) fn publish(&mut self) {
         let Some(stage) = &self.stage else { return };
-        match self.board.npcs.try_lock() {
-            Ok(mut npcs) => *npcs = self.thinking.counts(&stage.world),
-            Err(TryLockError::Poisoned(npcs)) => *npcs.into_inner() = self.thinking.counts(&stage.world),
-            Err(TryLockError::WouldBlock) => {}
+        let mut posted = match self.board.posted.try_lock() {
+            Ok(posted) => posted,
+            Err(TryLockError::Poisoned(posted)) => posted.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        posted.npcs = self.thinking.counts(&stage.world);
+        if self.tasks_changed {
+            let running = self.running_tasks.iter();
+            posted.tasks = running.map(|(id, task)| TaskSnapshot { id: *id, guest: task.guest.to_string() }).collect();
+            posted.tasks.sort_unstable_by_key(|task| task.id);
+            self.tasks_changed = false;
         }
     }
 }
@@ -39,6 +67,8 @@ pub struct HostStatus {
     pub npcs: NpcCounts,
     pub connections: ConnectionsSnapshot,
     pub guests: Vec<GuestSnapshot>,
+    /// The step tasks and jobs that run.
+    pub running_tasks: Vec<TaskSnapshot>,
 }
 
 /// Reads the figures.
@@ -55,12 +85,14 @@ pub struct StatusReader {
 impl StatusReader {
     /// The figures now.
     pub fn read(&self) -> HostStatus {
+        let Posted { npcs, tasks } = self.board.read();
         HostStatus {
             uptime_ms: (self.clock.now() - self.started).as_millis() as u64,
             sim: self.handle.metrics(),
-            npcs: *self.board.npcs.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
+            npcs,
             connections: self.connections.snapshot(),
             guests: self.guests.iter().map(|guest| guest.snapshot()).collect(),
+            running_tasks: tasks,
         }
     }
 }

@@ -289,6 +289,7 @@ fn simulation(
         guests,
         thinking: Thinking::new(&config.npcs, config.world.seed),
         running_tasks: FxHashMap::default(),
+        tasks_changed: false,
         ended_tasks: Vec::new(),
         connections,
         names: None,

@@ -65,6 +65,8 @@ pub struct HostSimulation {
     pub(super) thinking: Thinking,
     /// The tasks that run, by the ids that guests know.
     pub(super) running_tasks: FxHashMap<u64, RunningTask>,
+    /// Whether that list differs from the one on the board.
+    pub(super) tasks_changed: bool,
     /// Tasks that have ended and whose owners have yet to hear of it.
     pub(super) ended_tasks: Vec<Ended>,
     pub(super) connections: Connections,

@@ -1,5 +1,6 @@
 //! Step tasks and jobs between the guests that start them and the dispatcher that runs them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::guests::TaskCode;
@@ -10,9 +11,11 @@ use crate::guest::{CallError, GuestId, JobRun, NewTask, Slice, StepTaskRun, Verd
 use crate::sim::{Step, StepBudget, Task, TaskEnd, TaskId};
 
 /// A task that runs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct RunningTask {
     pub owner: GuestId,
+    /// The name of the step task or job.
+    pub guest: Arc<str>,
     pub in_dispatcher: TaskId,
 }
 
@@ -35,14 +38,16 @@ impl HostSimulation {
         task_guest.started += 1;
         let number = task_guest.started;
         let identity = &task_guest.identity;
-        let name = format!("{} {id}", identity.name);
+        let guest_name = Arc::clone(&identity.name);
+        let name = format!("{guest_name} {id}");
         let work = match &task_guest.code {
             TaskCode::StepTask(_) => Work::ToStart { number, arguments },
             TaskCode::Job(code) => Work::Job(Box::new(JobRun::start(&self.engine, code, identity, number, arguments))),
         };
         match cx.tasks.spawn(GuestTask { id, owner, guest, name, work }) {
             Ok(in_dispatcher) => {
-                self.running_tasks.insert(id, RunningTask { owner, in_dispatcher });
+                self.running_tasks.insert(id, RunningTask { owner, guest: guest_name, in_dispatcher });
+                self.tasks_changed = true;
             }
             Err(error) => self.task_ended(owner, id, Err(TaskFailure::Crashed(error.to_string()))),
         }
@@ -50,14 +55,14 @@ impl HostSimulation {
 
     /// Cancels a task, for its owner or an operator; false when it does not run.
     pub(super) fn cancel_task(&mut self, task: u64, cx: &mut Cx<'_>) -> bool {
-        let Some(running) = self.running_tasks.get(&task).copied() else { return false };
+        let Some(running) = self.running_tasks.get(&task).cloned() else { return false };
         cx.tasks.cancel(running.in_dispatcher);
         self.task_ended(running.owner, task, Err(TaskFailure::Cancelled));
         true
     }
 
     fn task_ended(&mut self, owner: GuestId, task: u64, outcome: Result<Vec<u8>, TaskFailure>) {
-        self.running_tasks.remove(&task);
+        self.tasks_changed |= self.running_tasks.remove(&task).is_some();
         self.stage().tasks.remove(&task);
         self.ended_tasks.push(Ended { owner, task, outcome });
     }
