@@ -3,7 +3,7 @@
 use std::fs;
 
 use rustix::process::Signal;
-use wheelhouse_tests::{Config, World, hostile};
+use wheelhouse_tests::{Config, Guest, World, guest, hostile};
 
 fn world() -> World {
     World::new(&Config::new().guest(hostile("game", "game")))
@@ -41,6 +41,11 @@ fn the_world_is_there_after_ctrl_c() {
 }
 
 #[test]
+fn the_world_is_there_after_the_terminal_was_closed() {
+    the_world_survives(Signal::HUP);
+}
+
+#[test]
 fn a_player_who_was_there_at_the_stop_is_nobodys_player_afterwards() {
     let world = world();
     let host = world.serve();
@@ -60,7 +65,8 @@ fn a_damaged_world_is_reported_and_left_as_it_was() {
     world.serve().stop();
     let file = world.data_dir().join("world.postcard");
     let whole = fs::read(&file).expect("the world was saved");
-    let damages: [&[u8]; 4] = [&whole[..whole.len() / 2], &[], &[0xFF; 100], b"not a world"];
+    let zeroed = vec![0; whole.len()];
+    let damages: [&[u8]; 5] = [&whole[..whole.len() / 2], &[], &[0xFF; 100], &zeroed, b"not a world"];
     for damaged in damages {
         fs::write(&file, damaged).expect("the data directory takes files");
         let line = world.serve_and_fail();
@@ -90,7 +96,37 @@ fn npcs_whose_thinker_is_gone_stand_still_and_think_again_when_it_is_back() {
 
     world.configure(&Config::new().guest(hostile("game", "game")));
     let host = world.serve();
-    assert_eq!(host.connect().ask("ping x"), "pong x");
-    assert_eq!(host.status()["npcs"]["total"], 0, "without a thinker they are no NPCs");
+    let mut client = host.connect();
+    assert_eq!(client.ask("ping x"), "pong x");
+    let status = host.wait_until("they are awake", |status| status["npcs"]["active"] == 5);
+    assert_eq!(status["npcs"]["total"], 5, "they are NPCs, though nobody thinks for them");
+    assert_eq!(status["npcs"]["faults"], 0);
+    host.stop();
+
+    world.configure(&with);
+    let host = world.serve();
+    let _player = host.connect();
+    let status = host.wait_until("they think again", |status| status["npcs"]["thinks"].as_u64() > Some(5));
+    assert_eq!(status["npcs"]["total"], 5);
+    host.stop();
+}
+
+#[test]
+fn what_a_guest_saved_outlives_a_run_in_which_it_was_refused() {
+    let world = world();
+    let host = world.serve();
+    let mut client = host.connect();
+    assert_eq!(client.ask("remember this"), "ok");
+    host.stop();
+
+    let broken = world.write("broken.wasm", "not a guest");
+    world.configure(&Config::new().guest(Guest::new("game", "game", broken.display().to_string())));
+    let host = world.serve();
+    assert_eq!(guest(&host.status(), "game")["state"], "refused");
+    host.stop();
+
+    world.configure(&Config::new().guest(hostile("game", "game")));
+    let host = world.serve();
+    assert_eq!(host.connect().ask("recall"), "this");
     host.stop();
 }

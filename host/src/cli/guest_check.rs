@@ -9,7 +9,7 @@ use clap::Args;
 use super::report;
 use crate::clock::MonotonicClock;
 use crate::guest::component::{Asks, Inspected, KindFound, grants_for, inspect};
-use crate::guest::{GuestLimits, GuestSettings, LoopEngine, load};
+use crate::guest::{GuestLimits, GuestSettings, LoopEngine, load, read_file};
 
 /// What `wheelhouse guest check` is asked.
 #[derive(Args, Debug)]
@@ -22,7 +22,7 @@ pub struct GuestCheckArgs {
 /// Looks into the file.
 pub fn run(args: GuestCheckArgs) -> anyhow::Result<()> {
     let file = args.file.display();
-    let bytes = std::fs::read(&args.file).map_err(|error| anyhow::anyhow!("{file} cannot be read: {error}"))?;
+    let bytes = read_file(&args.file).map_err(|error| anyhow::anyhow!("{file} cannot be read: {error}"))?;
     let engine = LoopEngine::new(&GuestLimits::default(), None, MonotonicClock::shared())?;
     let inspected = inspect(engine.wasmtime(), &bytes).map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
     report::print(&describe(&inspected, bytes.len()))?;

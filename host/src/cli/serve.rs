@@ -47,6 +47,9 @@ pub fn run(args: ServeArgs) -> anyhow::Result<()> {
 struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
+    /// The terminal was closed.
+    hangup: Signal,
+    quit: Signal,
 }
 
 impl StopSignals {
@@ -55,6 +58,8 @@ impl StopSignals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt()).context("cannot listen for Ctrl-C")?,
             terminate: signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?,
+            hangup: signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?,
+            quit: signal(SignalKind::quit()).context("cannot listen for SIGQUIT")?,
         })
     }
 }
@@ -64,6 +69,8 @@ async fn wait(host: &Host, mut signals: StopSignals) -> bool {
     tokio::select! {
         _ = signals.interrupt.recv() => true,
         _ = signals.terminate.recv() => true,
+        _ = signals.hangup.recv() => true,
+        _ = signals.quit.recv() => true,
         _ = host.loop_ended() => false,
     }
 }

@@ -1,7 +1,9 @@
 //! From a guest's file to code that can be instantiated: inspected, admitted, its imports linked and its exports found.
 //! Slow, since it compiles: never called on the loop thread.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::{fs, io};
 
 use wasmtime::component::{InstancePre, Linker};
 
@@ -13,6 +15,21 @@ use super::imports;
 use super::kinds::{Code, JobCode};
 use super::settings::{GuestKind, GuestSettings};
 use super::state::InstanceState;
+
+/// The largest file that is taken for a guest.
+const MAX_FILE_BYTES: u64 = 512 * 1024 * 1024;
+
+/// Reads the file of a guest. What is not a regular file might never end, and is an error.
+pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    if metadata.len() > MAX_FILE_BYTES {
+        return Err(io::Error::other(format!("it is larger than {} MiB", MAX_FILE_BYTES >> 20)));
+    }
+    fs::read(path)
+}
 
 /// The code of a guest of any kind.
 pub enum GuestCode {

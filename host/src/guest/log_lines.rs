@@ -83,13 +83,24 @@ enum Admitted {
     Yes { dropped_before: u64 },
 }
 
-/// The message up to the limit, whole characters, without line breaks that could pass for lines of the host's own.
+/// The message up to the limit, whole characters. Its own line breaks are indented and other characters that move a
+/// terminal's cursor are replaced, so that nothing in it can pass for a line of the host's own.
 fn cut(message: &str) -> String {
     let mut end = message.len().min(MAX_LINE_BYTES);
     while !message.is_char_boundary(end) {
         end -= 1;
     }
-    message[..end].trim_end().replace('\n', "\n  ")
+    let mut shown = String::with_capacity(end);
+    for character in message[..end].trim_end().chars() {
+        match character {
+            '\n' => shown.push_str("\n  "),
+            '\t' => shown.push('\t'),
+            '\u{2028}' | '\u{2029}' => shown.push(char::REPLACEMENT_CHARACTER),
+            other if other.is_control() => shown.push(char::REPLACEMENT_CHARACTER),
+            other => shown.push(other),
+        }
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -126,5 +137,6 @@ mod tests {
     #[test]
     fn a_message_of_several_lines_cannot_pass_for_lines_of_the_host() {
         assert_eq!(cut("one\nERROR two\n"), "one\n  ERROR two");
+        assert_eq!(cut("one\r\u{1b}[2Ktwo\u{2028}three\t4"), "one\u{fffd}\u{fffd}[2Ktwo\u{fffd}three\t4");
     }
 }

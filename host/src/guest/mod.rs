@@ -35,7 +35,7 @@ pub use engine::{EngineError, LoopEngine};
 pub use failure::CallError;
 pub use instance::StageSlot;
 pub use job::{JobRun, Slice};
-pub use load::{GuestCode, load};
+pub use load::{GuestCode, load, read_file};
 pub use log_lines::LogLines;
 pub use resident::Resident;
 pub use settings::{Grant, GuestKind, GuestLimits, GuestSettings};

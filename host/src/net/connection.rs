@@ -50,11 +50,8 @@ pub(super) async fn serve<S: GateSink>(
     let _ = link.close(ended);
     // The loop may have closed it first, for another reason.
     let reason = link.closed().unwrap_or(ended);
-    if reason.is_limit() {
-        tracing::info!(connection = link.id, %peer, reason = reason.name(), "client cut off: it broke a limit");
-    } else {
-        tracing::debug!(connection = link.id, %peer, reason = reason.name(), "client gone");
-    }
+    // Clients are strangers: they must not be able to fill the log. The counters tell how many, and why.
+    tracing::debug!(connection = link.id, %peer, reason = reason.name(), "client gone");
     let farewell = async {
         if !reason.is_limit() && reason != CloseReason::ConnectionLost {
             // Out of time: the client gets what the system has taken, which is all that can be done.

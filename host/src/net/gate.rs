@@ -138,9 +138,12 @@ async fn run<S: GateSink>(
             accepted = source.accept() => match accepted {
                 Ok((stream, peer)) => admit(stream, peer, &options, &connections, &sink, &mut tasks),
                 Err(error) => {
-                    connections.counters().accept_errors.fetch_add(1, Relaxed);
+                    let times = connections.counters().accept_errors.fetch_add(1, Relaxed) + 1;
                     if !is_of_one_client(&error) {
-                        tracing::warn!(%error, "cannot accept clients for now; raise the limit of open files?");
+                        // It may go on for long, so it is told at each doubling.
+                        if times.is_power_of_two() {
+                            tracing::warn!(%error, times, "cannot accept clients for now; raise the limit of open files?");
+                        }
                         tokio::select! {
                             () = &mut stopped => break,
                             () = sleep(ACCEPT_PAUSE) => {}

@@ -17,7 +17,7 @@ use crate::sim::TimerError;
 use crate::world::ThinkerId;
 
 /// The first pause before a guest whose `init` failed is started again; it doubles with each failure.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
 /// The code of a step task or a job, ready to be started.
 pub struct TaskGuest {
@@ -76,6 +76,11 @@ impl Guests {
         let game = self.games.get(&id).map(Resident::identity);
         let identity = game.or_else(|| self.thinkers.get(&ThinkerId(id.0)).map(Resident::identity));
         identity.map(|identity| &*identity.name)
+    }
+
+    /// Whether this game has no instance but will get another.
+    pub fn is_waiting(&self, id: GuestId) -> bool {
+        self.games.get(&id).is_some_and(Resident::wants_restart)
     }
 
     fn is_running(&self, id: GuestId) -> bool {

@@ -1,10 +1,11 @@
 //! The calls of game guests: what each item and timer says to which handler. A handler that fails has left no trace
 //! when it returns here; what it did otherwise is carried out at once.
 
-use super::simulation::{Cx, HostSimulation};
+use super::guests::FIRST_PAUSE;
+use super::simulation::{Cx, HostSimulation, Timer};
 use crate::guest::contract::game::Game;
 use crate::guest::contract::sim::thinking::Intent;
-use crate::guest::{CallError, GuestId, InstanceState};
+use crate::guest::{CallError, GuestId, GuestTimer, InstanceState};
 use crate::world::EntityId;
 use wasmtime::Store;
 
@@ -56,7 +57,15 @@ impl HostSimulation {
 
     /// A client has sent a packet. What fails has been logged and counted.
     pub(super) fn packet(&mut self, connection: u64, packet: &[u8], cx: &mut Cx<'_>) {
-        let _ = self.handle_at_gate("on-packet", cx, |game, store| game.call_on_packet(store, connection, packet));
+        let handled =
+            self.handle_at_gate("on-packet", cx, |game, store| game.call_on_packet(store, connection, packet));
+        if let Err(CallError::NotRunning) = handled {
+            self.packets_lost += 1;
+            // Told at each doubling, since clients decide how many there are.
+            if self.packets_lost.is_power_of_two() {
+                tracing::warn!(packets = self.packets_lost, "packets are lost while the game at the gate does not run");
+            }
+        }
     }
 
     /// A client is gone. Whatever the game does about it, no entity stays bound to the connection.
@@ -80,8 +89,12 @@ impl HostSimulation {
     pub(super) fn guest_timer(&mut self, id: u64, missed: u64, cx: &mut Cx<'_>) {
         let stage = self.stage();
         let Some(timer) = stage.timers.get(id).cloned() else { return };
+        if self.guests.is_waiting(timer.guest) {
+            self.postpone_timer(id, &timer, cx);
+            return;
+        }
         if !timer.repeat {
-            stage.timers.remove(id);
+            self.stage().timers.remove(id);
         }
         let missed = u32::try_from(missed).unwrap_or(u32::MAX);
         let fired = self.handle(timer.guest, "on-timer", cx, |game, store| {
@@ -92,11 +105,24 @@ impl HostSimulation {
         }
     }
 
-    /// A guest that will not run again needs no timers.
-    fn drop_timers_of_disabled(&mut self, guest: GuestId, cx: &mut Cx<'_>) {
-        if self.guests.games.get(&guest).is_some_and(|game| game.wants_restart()) {
+    /// A timer fired for a guest that waits for its next instance: one that fires once is tried again a little later,
+    /// one that repeats comes again by itself.
+    fn postpone_timer(&mut self, id: u64, timer: &GuestTimer, cx: &mut Cx<'_>) {
+        if timer.repeat {
             return;
         }
+        let again = cx.timers.register(cx.clock.now(), self.names().guest, FIRST_PAUSE, None, false, Timer::Guest(id));
+        match again {
+            Ok(on_wheel) => self.stage().timers.registered(id, on_wheel),
+            Err(error) => {
+                tracing::warn!(timer = &*timer.name, "a guest's timer is lost while the guest does not run: {error}");
+                self.stage().timers.remove(id);
+            }
+        }
+    }
+
+    /// A guest that will not run again needs no timers.
+    fn drop_timers_of_disabled(&mut self, guest: GuestId, cx: &mut Cx<'_>) {
         let stage = self.stage();
         for id in stage.timers.of_guest(guest) {
             if let Some(on_wheel) = stage.timers.remove(id).and_then(|timer| timer.on_wheel) {

@@ -1,7 +1,6 @@
 //! A running host: everything that [`Host::start`] starts, in order, and [`Host::stop`] stops, in reverse. The rooms do
 //! the work; this file only knows what depends on what.
 
-use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -19,12 +18,12 @@ use super::guests::Guests;
 use super::simulation::{HostSimulation, Item, TimerNames};
 use super::sink::LoopSink;
 use super::thinking::Thinking;
-use super::world_file::{self, WorldFileError, WorldSave};
+use super::world_file::{self, Kept, WorldFileError, WorldSave};
 use crate::admin::{BoundControlPort, ControlError, ControlPort, ControlPortError, DataDir, DataDirError, HostControl};
 use crate::clock::SharedClock;
 use crate::guest::{
     EngineError, GuestCode, GuestCounters, GuestId, GuestKind, GuestSettings, GuestState, Identity, LogLines,
-    LoopEngine, Stage, load,
+    LoopEngine, Stage, load, read_file,
 };
 use crate::net::{BoundGate, Connections, Gate, GateError, first_connection_at};
 use crate::sim::{GameLoop, LoopCore, LoopFailure, LoopHandle, OptionError, Outcome};
@@ -89,6 +88,7 @@ impl Host {
     pub fn start(config: &Config, clock: SharedClock) -> Result<Host, StartError> {
         config.validate()?;
         let data_dir = DataDir::open(&config.data_dir)?;
+        allow_open_files(config.gate.options.max_connections);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(IO_THREADS)
             .thread_name("wheelhouse-io")
@@ -187,6 +187,30 @@ impl Host {
     }
 }
 
+/// Files beside the clients' sockets: guests, the world, the log, the control port.
+const OTHER_FILES: u64 = 64;
+
+/// Raises the limit of open files as far as this process may, and says where that is too little for the gate.
+fn allow_open_files(max_connections: usize) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let wanted = max_connections as u64 + OTHER_FILES;
+    let Some(allowed) = current else { return };
+    if allowed >= wanted {
+        return;
+    }
+    let raised = maximum.map_or(wanted, |maximum| maximum.min(wanted));
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum }) {
+        tracing::warn!("the limit of open files stays at {allowed}: {error}");
+    }
+    if raised < wanted {
+        tracing::warn!(
+            "only {raised} files may be open, and gate.max_connections = {max_connections} wants {wanted}: raise the \
+             limit (ulimit -n) or lower the key"
+        );
+    }
+}
+
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -202,7 +226,7 @@ struct LoadedGuest {
 fn load_guests(config: &Config, engine: &LoopEngine) -> Result<Vec<LoadedGuest>, StartError> {
     let mut files = Vec::new();
     for settings in config.enabled_guests() {
-        let bytes = fs::read(&settings.file).map_err(|error| StartError::GuestFile {
+        let bytes = read_file(&settings.file).map_err(|error| StartError::GuestFile {
             guest: settings.name.clone(),
             file: settings.file.clone(),
             error,
@@ -252,11 +276,13 @@ fn simulation(
     loaded: Vec<LoadedGuest>,
 ) -> Result<HostSimulation, StartError> {
     let resumed = saved.is_some();
-    let (world, mut states) = match saved {
-        None => (World::new(config.world_limits()), Vec::new()),
+    let mut kept = Kept::default();
+    let world = match saved {
+        None => World::new(config.world_limits()),
         Some(mut save) => {
-            save.rename_thinkers(|name| thinker_named(&loaded, name));
-            (World::restore(save.world, config.world_limits())?, save.states)
+            save.rename_thinkers(|name| thinker_named(&loaded, name, &mut kept));
+            kept.states = save.states;
+            World::restore(save.world, config.world_limits())?
         }
     };
     let mut stage = Box::new(Stage::new(world, config.stage_limits()));
@@ -270,6 +296,7 @@ fn simulation(
         let Some(code) = code else { continue };
         match kind {
             GuestKind::Game | GuestKind::Thinker => {
+                let states = &mut kept.states;
                 let state = states.iter().position(|(of, _)| *of == name).map(|at| states.swap_remove(at).1);
                 guests.order.push((id, state));
             }
@@ -294,6 +321,8 @@ fn simulation(
         connections,
         names: None,
         checkpoint_interval: config.store.checkpoint_interval(),
+        kept,
+        packets_lost: 0,
         resumed,
         board,
         effects: Vec::new(),
@@ -302,9 +331,15 @@ fn simulation(
     })
 }
 
-fn thinker_named(loaded: &[LoadedGuest], name: &str) -> Option<ThinkerId> {
+/// The id of a thinker in this run. One that this run does not have gets an id that no guest has.
+fn thinker_named(loaded: &[LoadedGuest], name: &str, kept: &mut Kept) -> ThinkerId {
     let named = |guest: &&LoadedGuest| guest.kind == GuestKind::Thinker && &*guest.identity.name == name;
-    loaded.iter().find(named).map(|guest| ThinkerId(guest.identity.id.0))
+    if let Some(guest) = loaded.iter().find(named) {
+        return ThinkerId(guest.identity.id.0);
+    }
+    let id = ThinkerId((loaded.len() + kept.thinkers.len()) as u32);
+    kept.thinkers.push((id, name.to_owned()));
+    id
 }
 
 /// The names belong to the wheel, which the core makes.

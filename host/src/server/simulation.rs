@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::board::Board;
 use super::guests::Guests;
 use super::tasks::{Ended, RunningTask};
 use super::thinking::Thinking;
-use super::world_file::WorldSave;
+use super::world_file::{Kept, WorldSave};
 use crate::guest::{Effect, GuestId, LoopEngine, Stage, StageSlot};
 use crate::net::Connections;
 use crate::sim::{Firing, LoopContext, NameId, Reply};
@@ -22,8 +23,8 @@ pub enum Item {
     Start,
     /// A client has come.
     Connected { connection: u64, address: String },
-    /// A client has sent a packet.
-    Packet { connection: u64, packet: bytes::Bytes },
+    /// A client has sent a packet, which has its place in the queue until it has run.
+    Packet { connection: u64, packet: bytes::Bytes, place: OwnedSemaphorePermit },
     /// A client is gone.
     Disconnected { connection: u64 },
     /// An operator cancels a task. The answer is whether it ran.
@@ -73,6 +74,9 @@ pub struct HostSimulation {
     /// Given before the loop starts.
     pub(super) names: Option<TimerNames>,
     pub(super) checkpoint_interval: Duration,
+    pub(super) kept: Kept,
+    /// Packets that came while the game had no instance.
+    pub(super) packets_lost: u64,
     /// Whether the world was loaded, not new.
     pub(super) resumed: bool,
     pub(super) board: Arc<Board>,
@@ -113,7 +117,7 @@ impl crate::sim::Simulation for HostSimulation {
         match item {
             Item::Start => self.start_guests(cx),
             Item::Connected { connection, address } => self.connected(connection, &address, cx),
-            Item::Packet { connection, packet } => self.packet(connection, &packet, cx),
+            Item::Packet { connection, packet, place: _place } => self.packet(connection, &packet, cx),
             Item::Disconnected { connection } => self.disconnected(connection, cx),
             Item::CancelTask { task, reply } => reply.send(self.cancel_task(task, cx)),
             Item::Save { reply } => {

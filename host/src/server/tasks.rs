@@ -68,9 +68,11 @@ impl HostSimulation {
     }
 
     /// Tells owners how their tasks ended. What those handlers end in turn waits for the next turn, and so does the
-    /// rest once a handler has failed.
+    /// rest once a handler has failed. An owner that waits for its next instance is told when it has one.
     pub(super) fn tell_of_ended_tasks(&mut self, cx: &mut Cx<'_>) {
-        let mut ended = std::mem::take(&mut self.ended_tasks).into_iter();
+        let (waiting, ended): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.ended_tasks).into_iter().partition(|ended| self.guests.is_waiting(ended.owner));
+        let mut ended = ended.into_iter();
         while !self.spent
             && let Some(Ended { owner, task, outcome }) = ended.next()
         {
@@ -81,6 +83,7 @@ impl HostSimulation {
         if !self.ended_tasks.is_empty() {
             self.go_on(cx);
         }
+        self.ended_tasks.splice(..0, waiting);
     }
 
     /// Notes that a task of this guest failed; a guest that fails too often starts no more.

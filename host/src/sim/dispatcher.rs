@@ -120,6 +120,8 @@ struct Entry<S: Simulation> {
     average: MovingAverage,
     /// The frame of its last step, or of its arrival.
     last_frame: u64,
+    /// Steps over the soft budget.
+    over_budget: u64,
 }
 
 /// A task that was chosen for a step; hand it back with [`Dispatcher::finish_step`].
@@ -196,6 +198,7 @@ impl<S: Simulation> Dispatcher<S> {
             task: Box::new(task),
             average: MovingAverage::default(),
             last_frame: self.frame,
+            over_budget: 0,
         });
         Ok(id)
     }
@@ -303,12 +306,17 @@ impl<S: Simulation> Dispatcher<S> {
         let kept_slice = entry.task.can_be_cut() && took <= budget;
         if took > self.soft_budget && !kept_slice {
             self.counts.over_budget += 1;
-            tracing::warn!(
-                task = entry.task.name(),
-                took_ms = took.as_secs_f64() * 1e3,
-                soft_budget_ms = self.soft_budget.as_secs_f64() * 1e3,
-                "a step of a task took longer than the soft budget, guest.soft_budget_ms; cut it into smaller ones"
-            );
+            entry.over_budget += 1;
+            // A task that is always slow must not drown the log: it is told at each doubling.
+            if entry.over_budget.is_power_of_two() {
+                tracing::warn!(
+                    task = entry.task.name(),
+                    times = entry.over_budget,
+                    took_ms = took.as_secs_f64() * 1e3,
+                    soft_budget_ms = self.soft_budget.as_secs_f64() * 1e3,
+                    "a step of a task took longer than the soft budget, guest.soft_budget_ms; cut it into smaller ones"
+                );
+            }
         }
     }
 

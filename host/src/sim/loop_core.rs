@@ -286,9 +286,11 @@ impl<S: Simulation> LoopCore<S> {
     fn fail(&mut self, (doing, error): Fatal) {
         self.ended = true;
         SimMetrics::add(&self.shared.metrics.faults, 1);
+        let error = Arc::new(error);
+        // Whatever may panic while things are dropped or logged, whoever waits for the loop hears of its end.
+        let abandoned = catch_unwind(AssertUnwindSafe(|| self.clean_up())).unwrap_or_default();
+        self.shared.completion.set(Err(LoopFailure { doing, error: Arc::clone(&error), abandoned }));
         tracing::error!("the loop stops: it failed while it ran {doing}: {error:#}");
-        let abandoned = self.clean_up();
-        self.shared.completion.set(Err(LoopFailure { doing, error: Arc::new(error), abandoned }));
     }
 
     /// Drops whatever has not run, and says how many items that were.

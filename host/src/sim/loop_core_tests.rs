@@ -386,8 +386,11 @@ fn the_snapshot_has_the_shape_that_others_rely_on() {
     );
     assert_eq!(sorted(keys(&json["loop"]["batch_us"])), "last max p50 p99");
     assert_eq!(sorted(keys(&json["loop"]["queue_delay_us"])), "max p50 p99");
-    assert_eq!(sorted(keys(&json["timers"])), "active cancelled coalesced faults fired lateness_us registered");
-    assert_eq!(sorted(keys(&json["tasks"])), "failed finished over_budget queued steps");
+    assert_eq!(
+        sorted(keys(&json["timers"])),
+        "active cancelled coalesced faults fired last_batch_us lateness_us registered"
+    );
+    assert_eq!(sorted(keys(&json["tasks"])), "average_step_us failed finished over_budget queued running steps");
 }
 
 #[test]

@@ -253,7 +253,7 @@ pub struct TimersSnapshot {
     pub faults: u64,
     /// From the nominal deadline to the firing.
     pub lateness_us: Micros,
-    #[serde(skip)]
+    /// How long the last pass of callbacks took.
     pub last_batch_us: u64,
 }
 
@@ -266,9 +266,9 @@ pub struct TasksSnapshot {
     pub failed: u64,
     /// Steps longer than the soft budget.
     pub over_budget: u64,
-    #[serde(skip)]
+    /// Whether one has a step just now: 1 or 0.
     pub running: u64,
-    #[serde(skip)]
+    /// The moving average over all tasks.
     pub average_step_us: u64,
 }
 
