@@ -14,7 +14,7 @@ use crate::net::{CloseReason, ConnectionId, GateSink, SinkClosed};
 use crate::sim::LoopHandle;
 
 /// Packets of one client that may be in the queue.
-const MAX_QUEUED_PACKETS: usize = 16;
+const MAX_QUEUED_PACKETS: usize = 4;
 
 /// Posts to the loop.
 pub struct LoopSink {
