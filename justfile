@@ -35,7 +35,9 @@ test:
     cargo test --manifest-path guests/Cargo.toml --workspace
 
 # Run the benchmarks, which print tables with peers measured in the same run: just bench thinking
-bench *ARGS: guests
+bench *ARGS:
+    cargo build --release --workspace --bins --benches
+    {{host}} guest build tests/guests >&2
     cargo bench --workspace --bench {{ if ARGS == "" { "'*'" } else { '"$@"' } }}
 
 # Check formatting, and let clippy look at everything, with warnings as errors
