@@ -12,6 +12,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::timer_book::TimerBook;
 use crate::world::{ThinkerId, World};
 
+/// Timers and other effects of one handler. A rollback, which comes after the handler's deadline, takes them all back.
+pub const MAX_EFFECTS: usize = 50_000;
+
 /// What a packet costs beyond its own bytes, so that empty packets to many receivers are bounded too.
 const PACKET_OVERHEAD_BYTES: usize = 64;
 
@@ -141,6 +144,11 @@ impl Stage {
     /// What committed handlers have done, oldest first. Trades vectors with `into`, which must be empty.
     pub fn take_effects(&mut self, into: &mut Vec<Effect>) {
         std::mem::swap(&mut self.committed, into);
+    }
+
+    /// Whether the handler that runs has done as much as one handler may.
+    pub(super) fn is_full(&self) -> bool {
+        self.noted.len() >= MAX_EFFECTS
     }
 
     /// Notes that a timer was set; the book has it already.

@@ -24,7 +24,8 @@ pub struct WorldLimits {
     pub max_kv_bytes_per_space: usize,
     /// Results of one query, whatever the caller asks for.
     pub max_results_per_query: usize,
-    /// Changes in one transaction. The undo log remembers each until the transaction ends.
+    /// Changes in one transaction. The undo log remembers each until the transaction ends, and a rollback, which comes
+    /// after the deadline of whoever made them, takes them all back.
     pub max_changes_per_transaction: usize,
     /// Bytes of overwritten values that one transaction may keep for its rollback.
     pub max_undo_bytes_per_transaction: usize,
@@ -41,7 +42,7 @@ impl Default for WorldLimits {
             max_kv_key_bytes: 256,
             max_kv_bytes_per_space: 64 * 1024 * 1024,
             max_results_per_query: 4096,
-            max_changes_per_transaction: 1_000_000,
+            max_changes_per_transaction: 50_000,
             max_undo_bytes_per_transaction: 64 * 1024 * 1024,
         }
     }

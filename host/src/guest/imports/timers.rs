@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::guest::contract::sim::timers::{Host, TimerError};
+use crate::guest::stage::MAX_EFFECTS;
 use crate::guest::state::InstanceState;
 use crate::guest::timer_book::GuestTimer;
 
@@ -31,6 +32,9 @@ impl Host for InstanceState {
         let stage = self.stage()?;
         if stage.other_timers + stage.timers.len() >= stage.limits.max_timers {
             return Ok(Err(TimerError::TooMany(stage.limits.max_timers as u64)));
+        }
+        if stage.is_full() {
+            wasmtime::bail!("a handler may set at most {MAX_EFFECTS} timers");
         }
         let id = stage.timers.set(GuestTimer {
             guest,
