@@ -17,7 +17,7 @@ demo *ARGS: guests
 
 # Run the example world, or another, for clients of your own
 serve CONFIG="guests/meadow.toml": guests
-    {{host}} serve --config "$1"
+    exec {{host}} serve --config "$1"
 
 # Build the host, optimised
 host:

@@ -96,8 +96,9 @@ fn write_component(compiled: &Compiled, out: &Path, started: Instant) -> anyhow:
     }
 }
 
-/// A path as it is shown: from the current directory where it lies below.
+/// A path as it is shown: from the current directory where it lies below, and whole where it is that directory.
 fn shown(path: &Path) -> std::path::Display<'_> {
     let current = std::env::current_dir().ok();
-    current.and_then(|current| path.strip_prefix(current).ok()).unwrap_or(path).display()
+    let below = current.and_then(|current| path.strip_prefix(current).ok());
+    below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(path).display()
 }
