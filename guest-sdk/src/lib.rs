@@ -15,7 +15,7 @@
 //!
 //! [dependencies]
 //! serde = { version = "1", features = ["derive"] }
-//! wheelhouse-guest = "0.1"
+//! wheelhouse-guest = { path = "../wheelhouse/guest-sdk" } # where your clone of the project is
 //! ```
 //!
 //! and is built with `cargo build --release --target wasm32-unknown-unknown`, or with `wheelhouse guest build`. Its

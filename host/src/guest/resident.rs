@@ -100,8 +100,11 @@ impl<C: ResidentCode> Resident<C> {
 
     fn note(&mut self, slot: &mut StageSlot, what: &'static str, error: &CallError) {
         if let CallError::Refused(reason) = error {
-            self.identity.counters.refused.fetch_add(1, Ordering::Relaxed);
-            tracing::debug!(guest = &*self.identity.name, call = what, reason, "a handler refused");
+            let times = self.identity.counters.refused.fetch_add(1, Ordering::Relaxed) + 1;
+            // It may be the players' doing and happen often, so it is told at each doubling.
+            if times.is_power_of_two() {
+                tracing::warn!(guest = &*self.identity.name, call = what, reason, times, "a handler refused");
+            }
             return;
         }
         self.failed(slot, what, error);

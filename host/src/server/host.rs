@@ -310,6 +310,9 @@ fn simulation(
         }
         guests.add(&engine, identity, code, config_json);
     }
+    if let (None, Some(game)) = (guests.at_the_gate, config.gate_guest()) {
+        tracing::error!(guest = game.name, "clients will be turned away: the game at the gate was refused; mend it");
+    }
     Ok(HostSimulation {
         stage: Some(stage),
         engine,
