@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::simulation::{Cx, HostSimulation, Timer};
 use crate::guest::contract::sim::thinking::{Action, Intent};
@@ -41,8 +41,9 @@ pub struct Thinking {
     acts: VecDeque<Intent>,
     /// Acts for which there was no room.
     lost_acts: u64,
-    /// NPCs to be thought alone, and by whom.
+    /// NPCs to be thought alone, and by whom; each once, however often it comes due meanwhile.
     alone: VecDeque<(ThinkerId, EntityId)>,
+    waits_alone: FxHashSet<EntityId>,
     /// NPCs that failed alone.
     resting: FxHashMap<EntityId, Rest>,
 }
@@ -84,6 +85,7 @@ impl Thinking {
             acts: VecDeque::new(),
             lost_acts: 0,
             alone: VecDeque::new(),
+            waits_alone: FxHashSet::default(),
             resting: FxHashMap::default(),
         }
     }
@@ -126,7 +128,9 @@ impl Thinking {
         self.due.retain(|npc| match self.resting.get(npc) {
             None => true,
             Some(rest) if rest.until <= now => {
-                self.alone.push_back((thinker, *npc));
+                if self.waits_alone.insert(*npc) {
+                    self.alone.push_back((thinker, *npc));
+                }
                 false
             }
             Some(_) => false,
@@ -135,7 +139,8 @@ impl Thinking {
 
     /// Those who are due are to be thought alone.
     fn due_alone(&mut self, thinker: ThinkerId) {
-        self.alone.extend(self.due.iter().map(|npc| (thinker, *npc)));
+        let new = self.due.iter().filter(|npc| self.waits_alone.insert(**npc));
+        self.alone.extend(new.map(|npc| (thinker, *npc)));
     }
 
     fn failed_alone(&mut self, npc: EntityId, now: Duration, error: &CallError) {
@@ -172,6 +177,7 @@ impl HostSimulation {
         while !self.spent
             && let Some((thinker, npc)) = self.thinking.alone.pop_front()
         {
+            self.thinking.waits_alone.remove(&npc);
             self.thinking.due.clear();
             self.thinking.due.push(npc);
             match self.think_due(thinker, cx) {
@@ -267,6 +273,16 @@ impl HostSimulation {
 mod tests {
     use super::*;
     use crate::world::WorldLimits;
+
+    #[test]
+    fn an_npc_that_comes_due_again_while_it_waits_to_be_thought_alone_waits_once() {
+        let mut thinking = Thinking::new(&NpcOptions::default(), 1);
+        for _ in 0..3 {
+            thinking.due = vec![EntityId(1), EntityId(2)];
+            thinking.due_alone(ThinkerId(0));
+        }
+        assert_eq!(thinking.alone, [(ThinkerId(0), EntityId(1)), (ThinkerId(0), EntityId(2))]);
+    }
 
     #[test]
     fn acts_that_the_game_does_not_get_to_are_lost_and_counted() {
