@@ -35,6 +35,42 @@ pub enum TaskCode {
     Job(Arc<JobCode>),
 }
 
+/// A game or a thinker, where it makes no difference which.
+trait Living {
+    fn identity(&self) -> &Arc<Identity>;
+    fn is_running(&self) -> bool;
+    fn wants_restart(&self) -> bool;
+    fn start(&mut self, stage: &mut StageSlot, occasion: Occasion, saved: Option<Vec<u8>>);
+    fn restart(&mut self, stage: &mut StageSlot);
+    fn save(&mut self, stage: &mut StageSlot) -> Option<Vec<u8>>;
+}
+
+impl<C: ResidentCode> Living for Resident<C> {
+    fn identity(&self) -> &Arc<Identity> {
+        Resident::identity(self)
+    }
+
+    fn is_running(&self) -> bool {
+        Resident::is_running(self)
+    }
+
+    fn wants_restart(&self) -> bool {
+        Resident::wants_restart(self)
+    }
+
+    fn start(&mut self, stage: &mut StageSlot, occasion: Occasion, saved: Option<Vec<u8>>) {
+        Resident::start(self, stage, occasion, saved);
+    }
+
+    fn restart(&mut self, stage: &mut StageSlot) {
+        Resident::restart(self, stage);
+    }
+
+    fn save(&mut self, stage: &mut StageSlot) -> Option<Vec<u8>> {
+        Resident::save(self, stage).map(<[u8]>::to_vec)
+    }
+}
+
 /// All guests that could be loaded.
 #[derive(Default)]
 pub struct Guests {
@@ -73,19 +109,26 @@ impl Guests {
 
     /// The name of a game or a thinker, for the log.
     pub fn name(&self, id: GuestId) -> Option<&str> {
-        let game = self.games.get(&id).map(Resident::identity);
-        let identity = game.or_else(|| self.thinkers.get(&ThinkerId(id.0)).map(Resident::identity));
-        identity.map(|identity| &*identity.name)
+        self.living(id).map(|guest| &*guest.identity().name)
+    }
+
+    fn living(&self, id: GuestId) -> Option<&dyn Living> {
+        match self.games.get(&id) {
+            Some(game) => Some(game),
+            None => self.thinkers.get(&ThinkerId(id.0)).map(|thinker| thinker as &dyn Living),
+        }
+    }
+
+    fn living_mut(&mut self, id: GuestId) -> Option<&mut dyn Living> {
+        match self.games.get_mut(&id) {
+            Some(game) => Some(game),
+            None => self.thinkers.get_mut(&ThinkerId(id.0)).map(|thinker| thinker as &mut dyn Living),
+        }
     }
 
     /// Whether this game has no instance but will get another.
     pub fn is_waiting(&self, id: GuestId) -> bool {
         self.games.get(&id).is_some_and(Resident::wants_restart)
-    }
-
-    fn is_running(&self, id: GuestId) -> bool {
-        self.games.get(&id).is_some_and(Resident::is_running)
-            || self.thinkers.get(&ThinkerId(id.0)).is_some_and(Resident::is_running)
     }
 
     /// The game with that id, if it runs.
@@ -100,10 +143,8 @@ impl HostSimulation {
         let occasion = if self.resumed { Occasion::Resumed } else { Occasion::First };
         for (id, saved) in std::mem::take(&mut self.guests.order) {
             self.prepare_handler(cx);
-            if let Some(game) = self.guests.games.get_mut(&id) {
-                game.start(&mut self.stage, occasion, saved);
-            } else if let Some(thinker) = self.guests.thinkers.get_mut(&ThinkerId(id.0)) {
-                thinker.start(&mut self.stage, occasion, saved);
+            if let Some(guest) = self.guests.living_mut(id) {
+                guest.start(&mut self.stage, occasion, saved);
             }
             self.after_handler(cx);
             self.look_after(id, cx);
@@ -119,12 +160,7 @@ impl HostSimulation {
 
     /// After a call of a guest: if it has lost its instance and may have another, a timer is set for that.
     pub(super) fn look_after(&mut self, id: GuestId, cx: &mut Cx<'_>) {
-        let wants_restart = match (self.guests.games.get(&id), self.guests.thinkers.get(&ThinkerId(id.0))) {
-            (Some(game), _) => game.wants_restart(),
-            (_, Some(thinker)) => thinker.wants_restart(),
-            _ => false,
-        };
-        if !wants_restart {
+        if !self.guests.living(id).is_some_and(|guest| guest.wants_restart()) {
             self.guests.failed_starts.remove(&id);
             return;
         }
@@ -145,10 +181,8 @@ impl HostSimulation {
     /// Gives a guest without an instance another.
     pub(super) fn restart(&mut self, id: GuestId, cx: &mut Cx<'_>) {
         self.prepare_handler(cx);
-        if let Some(game) = self.guests.games.get_mut(&id) {
-            game.restart(&mut self.stage);
-        } else if let Some(thinker) = self.guests.thinkers.get_mut(&ThinkerId(id.0)) {
-            thinker.restart(&mut self.stage);
+        if let Some(guest) = self.guests.living_mut(id) {
+            guest.restart(&mut self.stage);
         }
         self.after_handler(cx);
         self.look_after(id, cx);
@@ -161,13 +195,11 @@ impl HostSimulation {
         ids.sort_unstable();
         let mut states = Vec::new();
         for id in ids {
-            let was_running = self.guests.is_running(id);
             self.prepare_handler(cx);
-            if let Some(game) = self.guests.games.get_mut(&id) {
-                states.extend(save_one(game, &mut self.stage));
-            } else if let Some(thinker) = self.guests.thinkers.get_mut(&ThinkerId(id.0)) {
-                states.extend(save_one(thinker, &mut self.stage));
-            }
+            let Some(guest) = self.guests.living_mut(id) else { continue };
+            let was_running = guest.is_running();
+            let state = guest.save(&mut self.stage);
+            states.extend(state.map(|state| (guest.identity().name.to_string(), state)));
             self.after_handler(cx);
             // One that was not has a timer for its next instance already.
             if was_running {
@@ -176,9 +208,4 @@ impl HostSimulation {
         }
         states
     }
-}
-
-fn save_one<C: ResidentCode>(guest: &mut Resident<C>, stage: &mut StageSlot) -> Option<(String, Vec<u8>)> {
-    let name = guest.identity().name.to_string();
-    guest.save(stage).map(|state| (name, state.to_vec()))
 }
