@@ -30,6 +30,8 @@ pub mod sim;
 
 pub mod world;
 
+pub mod store;
+
 pub mod guest;
 
 pub mod net;

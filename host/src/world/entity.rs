@@ -76,6 +76,8 @@ pub(super) struct Record {
     pub entity: Entity,
     pub place: Place,
     pub settled: Settled,
+    /// Its row differs from what was last handed out to be kept; see [`World::take_unsaved`](super::World::take_unsaved).
+    pub unsaved: bool,
 }
 
 /// A free slot's record: no entity has the id 0.
@@ -83,6 +85,7 @@ const VACANT: Record = Record {
     entity: Entity { id: EntityId(0), kind: 0, position: Position::new(0, 0, 0), thinker: None, connection: None },
     place: Place { sector: 0, index: 0 },
     settled: Settled { npc: false, awake: false, covering: false },
+    unsaved: false,
 };
 
 /// All entities. Slots are reused, last freed first, so that undoing a change takes back the very slot it freed.

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 /// One guest's keys and values.
 #[derive(Debug)]
 pub(super) struct Space {
-    pub name: Box<str>,
+    pub name: Arc<str>,
     pub pairs: BTreeMap<Box<str>, Vec<u8>>,
     /// All keys and values together, kept so that a limit check does not add them up.
     pub bytes: usize,

@@ -7,6 +7,7 @@
 //! what they see, and [`Intents`] applies what they want.
 
 mod activity;
+mod changes;
 mod entity;
 mod error;
 mod intents;
@@ -27,6 +28,7 @@ mod undo;
 mod model_tests;
 
 pub use activity::ActivityChange;
+pub use changes::WorldChange;
 pub use entity::{ConnectionId, Entity, EntityId, ThinkerId};
 pub use error::WorldError;
 pub use intents::{Action, Intent, Intents, Outcome};

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::activity::Activity;
+use super::changes::WorldChange;
 use super::entity::{ConnectionId, Entities, Entity, EntityData, EntityId, Place, Record, Settled, ThinkerId};
 use super::error::WorldError;
 use super::kv::Spaces;
@@ -36,6 +37,8 @@ pub struct World {
     pub(super) spaces: Spaces,
     pub(super) activity: Activity,
     pub(super) next_id: u64,
+    /// Entities whose rows a plain commit has changed; each record knows whether it is in here.
+    pub(super) unsaved: Vec<EntityId>,
     log: UndoLog,
 }
 
@@ -51,6 +54,7 @@ impl World {
             spaces: Spaces::default(),
             activity: Activity::default(),
             next_id: 1,
+            unsaved: Vec::new(),
             log: UndoLog::default(),
         }
     }
@@ -68,10 +72,21 @@ impl World {
     }
 
     /// Keeps what the open transaction has changed and decides who wakes and who falls asleep:
-    /// [`drain_activity`](World::drain_activity) tells.
+    /// [`drain_activity`](World::drain_activity) tells. What has become of entities is told by
+    /// [`take_unsaved`](World::take_unsaved), some time later; changes to data and to key-value spaces are told to nobody.
     pub fn commit(&mut self) {
         debug_assert!(self.log.is_open(), "no transaction is open");
         let entries = self.log.close();
+        self.note_unsaved(&entries);
+        self.settle(&entries);
+        self.log.recycle(entries);
+    }
+
+    /// [`commit`](World::commit), and adds everything that the transaction has changed to `changes`, to be kept.
+    pub fn commit_to(&mut self, changes: &mut Vec<WorldChange>) {
+        debug_assert!(self.log.is_open(), "no transaction is open");
+        let entries = self.log.close();
+        self.tell_changes(&entries, changes);
         self.settle(&entries);
         self.log.recycle(entries);
     }
@@ -302,6 +317,7 @@ pub(super) fn new_record(id: EntityId, spawn: Spawn) -> Record {
         entity: Entity { id, kind, position, thinker, connection },
         place: Place::default(),
         settled: Settled::default(),
+        unsaved: false,
     }
 }
 

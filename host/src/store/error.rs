@@ -1,0 +1,44 @@
+//! What can go wrong with a store, told for the operator: which file, what about it, and what helps.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("the database {file} cannot be opened: {reason}; mend its permissions, or name another data_dir")]
+    Open { file: PathBuf, reason: String },
+    #[error(
+        "the database {file} is damaged ({reason}) and was left as it is; put a backup in its place, or move it away to begin a new world"
+    )]
+    Damaged { file: PathBuf, reason: String },
+    #[error("{file} is not a database of Wheelhouse; move it away, or name another data_dir")]
+    Foreign { file: PathBuf },
+    #[error(
+        "the database {file} was written by a newer Wheelhouse (schema {found}, this one knows {known}); run that one"
+    )]
+    Newer { file: PathBuf, found: i64, known: i64 },
+    #[error(
+        "the database {file} has lost its end: commit {expected} was made and it holds {found}; its write-ahead log was deleted or cut, or an older copy was put in its place. Bring the log back, or delete {mark} to go on from what is there"
+    )]
+    LogLost { file: PathBuf, mark: PathBuf, found: u64, expected: u64 },
+    #[error("the database {file} cannot be written: {reason}; make room or mend the disk")]
+    Unwritable { file: PathBuf, reason: String },
+    #[error("the database {file} cannot be read: {reason}; mend the disk")]
+    Unreadable { file: PathBuf, reason: String },
+    #[error("another host has taken over an event that this one has run; nothing of that was kept")]
+    LeaseLost,
+    #[error("the backup {file} cannot be written: {reason}; name a new file in a folder with room")]
+    Backup { file: PathBuf, reason: String },
+    #[error("a thread for the database cannot be started: {0}; the machine has no room for it")]
+    Thread(io::Error),
+    #[error("the store has been closed")]
+    Closed,
+}
+
+impl StoreError {
+    /// Whether trying again later may help, as with a disk that is full.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, StoreError::Unwritable { .. })
+    }
+}
