@@ -89,7 +89,7 @@ fn a_beginning_of_a_turn_that_panics_stops_the_loop() {
         type Item = ();
         type Timer = ();
 
-        fn begin_turn(&mut self, _: &mut LoopContext<'_, Self>) {
+        fn begin_turn(&mut self, _: &mut LoopContext<'_, Self>) -> anyhow::Result<()> {
             panic!("no");
         }
 

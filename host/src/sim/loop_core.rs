@@ -142,7 +142,9 @@ impl<S: Simulation> LoopCore<S> {
             self.timers.close();
             self.tasks.close();
         }
-        self.call(|simulation, cx| simulation.begin_turn(cx)).map_err(|error| ("the beginning of a turn", error))?;
+        self.call(|simulation, cx| simulation.begin_turn(cx))
+            .and_then(|began| began)
+            .map_err(|error| ("the beginning of a turn", error))?;
         let drained = self.simulation.takes_items() && self.run_batch(started)?;
         self.run_timers();
         self.run_tasks();

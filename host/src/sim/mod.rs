@@ -47,8 +47,10 @@ pub trait Simulation: Send + Sized + 'static {
     /// What a timer carries.
     type Timer: Send + 'static;
 
-    /// Called first in each turn. A panic stops the loop for good.
-    fn begin_turn(&mut self, _cx: &mut LoopContext<'_, Self>) {}
+    /// Called first in each turn. An error or a panic stops the loop for good.
+    fn begin_turn(&mut self, _cx: &mut LoopContext<'_, Self>) -> anyhow::Result<()> {
+        Ok(())
+    }
 
     /// Whether this turn takes items from the queue. While it does not, the queue fills and posters wait; the loop then
     /// sleeps through posts, so whoever ends that state has to [nudge](LoopHandle::nudge) it.

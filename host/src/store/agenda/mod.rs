@@ -184,6 +184,11 @@ impl Agenda {
         }))
     }
 
+    /// The name of a guest.
+    pub fn name(&self, guest: AgendaGuest) -> &Arc<str> {
+        &self.guests[guest.0].name
+    }
+
     /// Whether this guest's events are run. Those of a guest that does not run wait on disk and cost nothing.
     pub fn set_running(&mut self, guest: AgendaGuest, runs: bool) {
         let listed = &mut self.guests[guest.0];
