@@ -210,20 +210,24 @@ fn failure(status: StatusCode, message: &str) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use std::future::pending;
-
+    use super::super::test_host::Host;
     use super::*;
+
+    /// How many seconds pass until a host that hangs is given up.
+    async fn given_up_after_s(asked: impl Future<Output = Response>) -> u64 {
+        let began = tokio::time::Instant::now();
+        assert_eq!(asked.await.status(), StatusCode::SERVICE_UNAVAILABLE);
+        began.elapsed().as_secs()
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_save_and_a_backup_are_waited_for_much_longer_than_a_question() {
-        for (patience, limit_s) in
-            [(Patience::LOOP, 5), (Patience::DATABASE, 5), (Patience::SAVE, 60), (Patience::BACKUP, 3600)]
-        {
-            let began = tokio::time::Instant::now();
-            let refused = answer(patience, pending(), |()| Value::Null).await;
-            assert_eq!(refused.status(), 503, "{patience:?}");
-            assert_eq!(began.elapsed().as_secs(), limit_s, "{patience:?}");
-        }
+        let host = State(Arc::new(Host { hangs: true, ..Host::default() }));
+        let order = BackupOrder { file: PathBuf::from("/a.db") };
+        assert_eq!(given_up_after_s(status(host.clone())).await, 5);
+        assert_eq!(given_up_after_s(event(host.clone(), Sequence(1))).await, 5);
+        assert_eq!(given_up_after_s(save(host.clone())).await, 60);
+        assert_eq!(given_up_after_s(backup(host, Ok(Json(order)))).await, 3600);
     }
 
     #[test]

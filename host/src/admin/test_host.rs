@@ -18,7 +18,7 @@ use crate::store::{Event, EventQuery};
 #[derive(Default)]
 pub(super) struct Host {
     pub cancelled: Mutex<bool>,
-    /// Whether the loop hangs.
+    /// Whether it never answers to what takes it time.
     pub hangs: bool,
     /// Pending events, in the order of their ids.
     pub events: Mutex<Vec<Event>>,
@@ -35,6 +35,12 @@ impl Host {
         Self { events: Mutex::new(events), ..Self::default() }
     }
 
+    async fn hang(&self) {
+        if self.hangs {
+            std::future::pending::<()>().await;
+        }
+    }
+
     fn change<T>(&self, sequence: u64, change: impl FnOnce(&mut Vec<Event>, usize) -> T) -> Result<T, ControlError> {
         let mut events = self.events.lock().unwrap();
         let place = events.iter().position(|event| event.sequence == sequence);
@@ -44,9 +50,7 @@ impl Host {
 
 impl HostControl for Host {
     async fn status(&self) -> Result<Value, ControlError> {
-        if self.hangs {
-            std::future::pending::<()>().await;
-        }
+        self.hang().await;
         Ok(json!({"uptime_ms": 5, "loop": {"executed": 3}}))
     }
 
@@ -71,6 +75,7 @@ impl HostControl for Host {
     }
 
     async fn event(&self, sequence: u64) -> Result<Event, ControlError> {
+        self.hang().await;
         self.change(sequence, |events, at| events[at].clone())
     }
 
@@ -99,10 +104,12 @@ impl HostControl for Host {
     }
 
     async fn save(&self) -> Result<(), ControlError> {
+        self.hang().await;
         self.broken.clone().map_or(Ok(()), |reason| Err(ControlError::SaveFailed { reason }))
     }
 
     async fn backup(&self, file: PathBuf) -> Result<(), ControlError> {
+        self.hang().await;
         if let Some(reason) = self.broken.clone() {
             return Err(ControlError::BackupRefused { reason });
         }
