@@ -164,7 +164,8 @@ impl Stage {
 
     /// Adds what has to be kept to the batch. Answers whether there was anything.
     fn commit_durable(&mut self) -> bool {
-        let (batch, number) = (&mut self.batch, self.batch.number);
+        let batch = &mut self.batch;
+        let number = batch.number;
         let before = batch.world.len();
         self.world.commit_to(&mut batch.world);
         for change in &batch.world[before..] {

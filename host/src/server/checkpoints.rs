@@ -92,7 +92,7 @@ impl HostSimulation {
         let Some(checkpoint) = self.checkpoint.take() else { return };
         let number = self.newest_batch();
         for reply in checkpoint.replies {
-            self.committing.answer_after(number, reply);
+            self.committing.when_on_disk(number, move || reply.send(()));
         }
     }
 

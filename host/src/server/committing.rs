@@ -3,11 +3,9 @@
 //! that waited for it leave. A writer that falls behind holds the loop's admission up; nothing else here ever waits.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use super::outbox::Outbox;
 use super::simulation::{Cx, HostSimulation};
-use crate::sim::Reply;
 use crate::store::Writer;
 
 /// Rows at which a batch is handed over though the writer is busy, and by which larger ones count as several.
@@ -18,20 +16,20 @@ const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
 
 /// The loop's side of the writer.
 pub struct Committing {
-    writer: Arc<Writer>,
+    writer: Writer,
     pub outbox: Outbox,
     max_pending_batches: usize,
     /// The batches that were handed over and are not known to be on disk, each with what it counts as.
     pending: VecDeque<(u64, usize)>,
     pending_batches: usize,
-    /// Who waits for a batch to be on disk.
-    waiting: Vec<(u64, Reply<()>)>,
+    /// What is to be done once a batch is on disk.
+    waiting: Vec<(u64, Box<dyn FnOnce() + Send>)>,
     /// Whether nothing durable is taken on: the writer is too far behind.
     holds: bool,
 }
 
 impl Committing {
-    pub fn new(writer: Arc<Writer>, outbox: Outbox, max_pending_batches: usize) -> Self {
+    pub fn new(writer: Writer, outbox: Outbox, max_pending_batches: usize) -> Self {
         Self {
             writer,
             outbox,
@@ -53,9 +51,9 @@ impl Committing {
         self.writer.committed()
     }
 
-    /// Answers when the batch `number` is on disk.
-    pub fn answer_after(&mut self, number: u64, reply: Reply<()>) {
-        self.waiting.push((number, reply));
+    /// Does something, like answering somebody, when the batch `number` is on disk.
+    pub fn when_on_disk(&mut self, number: u64, then: impl FnOnce() + Send + 'static) {
+        self.waiting.push((number, Box::new(then)));
     }
 }
 
@@ -73,8 +71,8 @@ impl HostSimulation {
             committing.pending_batches -= counts_as;
         }
         committing.outbox.release(committed);
-        for (_, reply) in committing.waiting.extract_if(.., |(number, _)| *number <= committed) {
-            reply.send(());
+        for (_, then) in committing.waiting.extract_if(.., |(number, _)| *number <= committed) {
+            then();
         }
         let is_behind = committing.pending_batches > committing.max_pending_batches
             || committing.outbox.waiting_bytes() > MAX_WAITING_BYTES;
