@@ -169,8 +169,13 @@ impl Stage {
         let before = batch.world.len();
         self.world.commit_to(&mut batch.world);
         for change in &batch.world[before..] {
-            let kind = if matches!(change, WorldChange::Kv { .. }) { Durable::Kv } else { Durable::Entities };
+            let (kind, bytes) = match change {
+                WorldChange::Kv { value, .. } => (Durable::Kv, value.as_ref().map_or(0, Vec::len)),
+                WorldChange::Data { value, .. } => (Durable::Entities, value.as_ref().map_or(0, Vec::len)),
+                _ => (Durable::Entities, 0),
+            };
             self.changed_in[kind as usize] = number;
+            batch.bytes += bytes;
         }
         let has_changed_world = batch.world.len() > before;
         let has_changed_events = self.events.commit(self.now_ms, batch);

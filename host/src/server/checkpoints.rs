@@ -112,6 +112,7 @@ impl HostSimulation {
         for entity in moved_before.into_iter().chain(stage.world.take_unsaved()) {
             stage.world.tell_entity(entity, &mut stage.batch.world);
         }
+        self.committing.finish();
     }
 }
 

@@ -8,8 +8,9 @@ use super::outbox::Outbox;
 use super::simulation::{Cx, HostSimulation};
 use crate::store::Writer;
 
-/// Rows at which a batch is handed over though the writer is busy, and by which larger ones count as several.
+/// The size at which a batch is handed over though the writer is busy; larger ones count as several.
 const BATCH_ROWS: usize = 4096;
+const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
 /// Packets that wait for the disk, at which nothing more is taken on.
 const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
@@ -24,8 +25,10 @@ pub struct Committing {
     pending_batches: usize,
     /// What is to be done once a batch is on disk.
     waiting: Vec<(u64, Box<dyn FnOnce() + Send>)>,
-    /// Whether nothing durable is taken on: the writer is too far behind.
+    /// Whether nothing durable is taken on: the writer is too far behind, or cannot write.
     holds: bool,
+    /// Whether no further turn will hand anything over.
+    is_last: bool,
 }
 
 impl Committing {
@@ -38,10 +41,11 @@ impl Committing {
             pending_batches: 0,
             waiting: Vec::new(),
             holds: false,
+            is_last: false,
         }
     }
 
-    /// Whether the writer is so far behind that nothing which could change something durable is to be run.
+    /// Whether nothing is to be run that could change something durable: the writer is too far behind, or cannot write.
     pub fn holds(&self) -> bool {
         self.holds
     }
@@ -53,7 +57,16 @@ impl Committing {
 
     /// Does something, like answering somebody, when the batch `number` is on disk.
     pub fn when_on_disk(&mut self, number: u64, then: impl FnOnce() + Send + 'static) {
-        self.waiting.push((number, Box::new(then)));
+        if number <= self.committed() {
+            then();
+        } else {
+            self.waiting.push((number, Box::new(then)));
+        }
+    }
+
+    /// The next batch is the last: it is handed over whatever its size.
+    pub fn finish(&mut self) {
+        self.is_last = true;
     }
 }
 
@@ -79,20 +92,21 @@ impl HostSimulation {
         // What was accepted before a stop is finished though the disk is full: it was not acknowledged, and is lost only
         // if there is no room until the end.
         let must_finish = trouble.is_some() && !cx.handle.is_running();
-        committing.holds = is_behind && !must_finish;
+        committing.holds = (is_behind || trouble.is_some()) && !must_finish;
         Ok(())
     }
 
     /// Hands over what has been changed.
     pub(super) fn hand_over(&mut self) {
         let stage = self.stage.as_deref_mut().expect("no call has the stage at the end of a turn");
-        let rows = stage.batch.rows();
+        let (rows, bytes) = (stage.batch.rows(), stage.batch.bytes);
+        let is_large = rows >= BATCH_ROWS || bytes >= BATCH_BYTES;
         let writer_has_next = self.committing.pending.len() > 1;
-        if stage.batch.is_empty() || (writer_has_next && rows < BATCH_ROWS) {
+        if stage.batch.is_empty() || (writer_has_next && !is_large && !self.committing.is_last) {
             return;
         }
         let batch = stage.seal_batch();
-        let counts_as = rows.div_ceil(BATCH_ROWS).max(1);
+        let counts_as = (rows / BATCH_ROWS).max(bytes / BATCH_BYTES).max(1);
         self.committing.pending.push_back((batch.number, counts_as));
         self.committing.pending_batches += counts_as;
         self.committing.writer.submit(batch);

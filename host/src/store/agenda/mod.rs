@@ -334,6 +334,7 @@ impl Agenda {
             }
             _ => listed.window.remove(sequence),
         }
+        batch.bytes += now.as_ref().map_or(0, |event| event.payload.len());
         batch.events.push(match &now {
             Some(event) => EventChange::Put(Arc::clone(event)),
             None => EventChange::Removed { sequence },
