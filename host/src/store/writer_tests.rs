@@ -12,7 +12,7 @@ fn batch(number: u64) -> Batch {
 /// A writer by a script, and a channel on which each of its changes arrives.
 fn start(faulty: &Faulty, clock: SharedClock) -> (Writer, Receiver<()>) {
     let (sender, changes) = mpsc::channel();
-    let on_change = move || drop(sender.send(()));
+    let on_change = move || sender.send(()).unwrap_or_default();
     (Writer::start(faulty.writer(), clock, Box::new(on_change)).unwrap(), changes)
 }
 
@@ -20,12 +20,58 @@ fn wait_for_change(changes: &Receiver<()>) {
     changes.recv_timeout(PATIENCE).unwrap();
 }
 
-/// Moves the clock on until the writer has begun so many attempts. It sleeps by this clock alone, and may not have come
-/// to that yet.
-fn advance_until_attempts(clock: &ManualClock, faulty: &Faulty, attempts: usize) {
-    while faulty.attempts() < attempts {
-        clock.advance(Duration::from_millis(1));
-        thread::yield_now();
+/// A clock that is moved by hand and tells of each pause, by its end, once the writer is in it.
+struct PauseClock {
+    clock: Arc<ManualClock>,
+    pauses: mpsc::Sender<Duration>,
+}
+
+impl Clock for PauseClock {
+    fn now(&self) -> Duration {
+        self.clock.now()
+    }
+
+    fn wall_ms(&self) -> u64 {
+        self.clock.wall_ms()
+    }
+
+    fn real_wait(&self, until: Duration) -> Option<Duration> {
+        let _ = self.pauses.send(until);
+        None
+    }
+
+    fn on_advance(&self, moved: Box<dyn FnMut() -> bool + Send>) {
+        self.clock.on_advance(moved);
+    }
+}
+
+/// The test's end of it.
+struct Pauses {
+    clock: Arc<ManualClock>,
+    begun: Receiver<Duration>,
+    last: Duration,
+}
+
+impl Pauses {
+    fn new() -> (Self, SharedClock) {
+        let clock = ManualClock::shared();
+        let (pauses, begun) = mpsc::channel();
+        let watched = PauseClock { clock: clock.clone(), pauses };
+        (Self { clock, begun, last: Duration::ZERO }, Arc::new(watched))
+    }
+
+    /// Waits for the next pause, which the writer may tell of several times, and answers with its length.
+    fn wait(&mut self) -> Duration {
+        let before = self.last;
+        while self.last == before {
+            self.last = self.begun.recv_timeout(PATIENCE).unwrap();
+        }
+        self.last - self.clock.now()
+    }
+
+    /// Moves the clock to the end of the pause that was told of last.
+    fn end(&self) {
+        self.clock.advance(self.last - self.clock.now());
     }
 }
 
@@ -66,33 +112,32 @@ fn a_commit_is_told_only_after_it_is_made() {
 #[test]
 fn a_full_disk_is_tried_again_with_growing_pauses_and_nothing_is_written_twice() {
     let faulty = Faulty::default();
-    for _ in 0..3 {
+    for _ in 0..8 {
         faulty.fail(full_disk());
     }
-    let clock = ManualClock::shared();
-    let (writer, changes) = start(&faulty, clock.clone());
+    let (mut pauses, clock) = Pauses::new();
+    let (writer, changes) = start(&faulty, clock);
     writer.submit(batch(1));
+    let mut lengths_ms = vec![pauses.wait().as_millis()];
     wait_for_change(&changes);
     let trouble = writer.trouble().unwrap();
     assert!(!trouble.is_fatal);
     assert_eq!(writer.snapshot().state, trouble.text);
     assert!(trouble.text.contains("data/world.db cannot be written: the disk is full"), "{}", trouble.text);
     writer.submit(batch(2));
+    while lengths_ms.len() < 8 {
+        pauses.end();
+        lengths_ms.push(pauses.wait().as_millis());
+    }
+    assert_eq!(lengths_ms, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
+    assert_eq!((faulty.attempts(), writer.waiting()), (8, 2));
 
-    let mut tried_at = vec![clock.now()];
-    for attempts in 2..=4 {
-        advance_until_attempts(&clock, &faulty, attempts);
-        tried_at.push(clock.now());
-    }
-    let pauses: Vec<_> = tried_at.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    for (pause, at_least_ms) in pauses.iter().zip([50, 100, 200]) {
-        assert!(*pause >= Duration::from_millis(at_least_ms), "{pauses:?}");
-    }
+    pauses.end();
     faulty.wait_for_commits(2);
     writer.stop().unwrap();
     assert_eq!(faulty.commits(), [vec![1], vec![2]]);
     assert_eq!((writer.trouble(), writer.snapshot().state.as_str()), (None, "ok"));
-    // Trouble began, and two commits were made: the first of them also ended the trouble.
+    // Two commits; that the trouble had begun was told once, before.
     assert_eq!(changes.iter().count(), 2);
 }
 
@@ -148,19 +193,26 @@ fn a_stop_interrupts_a_pause_and_gives_up_on_a_full_disk_after_a_few_attempts() 
     for _ in 0..100 {
         faulty.fail(full_disk());
     }
-    // By this clock the pause before the second attempt would never end.
-    let clock = ManualClock::shared();
-    let (writer, changes) = start(&faulty, clock.clone());
+    let (mut pauses, clock) = Pauses::new();
+    let (writer, _changes) = start(&faulty, clock);
     writer.submit(batch(1));
-    wait_for_change(&changes);
+    for _ in 0..6 {
+        pauses.wait();
+        pauses.end();
+    }
+    assert_eq!(pauses.wait().as_millis(), 2000);
     let stopping = writer.clone();
     let stopped = thread::spawn(move || stopping.stop());
-    faulty.wait_for_attempts(2);
-    advance_until_attempts(&clock, &faulty, 1 + ATTEMPTS_AT_STOP as usize);
+    let mut lengths_ms = Vec::new();
+    while lengths_ms.len() + 1 < ATTEMPTS_AT_STOP as usize {
+        lengths_ms.push(pauses.wait().as_millis());
+        pauses.end();
+    }
+    assert_eq!(lengths_ms, [50, 100, 200, 400], "the pause of two seconds is cut short");
     assert!(matches!(stopped.join().unwrap(), Err(StoreError::Unwritable { .. })));
-    assert_eq!(faulty.attempts(), 1 + ATTEMPTS_AT_STOP as usize);
+    assert_eq!(faulty.attempts(), 7 + ATTEMPTS_AT_STOP as usize);
     assert!(writer.trouble().unwrap().is_fatal);
-    assert_eq!(writer.waiting(), 1);
+    assert_eq!((writer.waiting(), faulty.is_closed()), (1, false));
 }
 
 #[test]
@@ -180,7 +232,7 @@ fn the_figures_tell_of_commits_and_are_readable_as_json() {
     let directory = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(directory.path()).unwrap();
     let (sender, changes) = mpsc::channel();
-    let on_change = move || drop(sender.send(()));
+    let on_change = move || sender.send(()).unwrap_or_default();
     let writer = Writer::start(store.writer(vec![]).unwrap(), MonotonicClock::shared(), Box::new(on_change)).unwrap();
     let events = vec![EventChange::Removed { sequence: 1 }, EventChange::Removed { sequence: 2 }];
     writer.submit(Batch { events, ..batch(1) });
