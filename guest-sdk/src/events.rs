@@ -158,10 +158,10 @@ impl PartialOrd for EventId {
     }
 }
 
-/// The due time and the sequence, with a slash between them.
+/// The due time and the sequence with a dash between them, as `wheelhouse events` shows it.
 impl fmt::Display for EventId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}/{}", self.due_ms, self.sequence)
+        write!(formatter, "{}-{}", self.due_ms, self.sequence)
     }
 }
 
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn a_payload_of_another_type_is_refused_with_the_events_name() {
         let refusal = event(id(1000, 7)).read::<String>().unwrap_err();
-        assert!(refusal.message().starts_with("the payload of the event 1000/7 of the kind \"ripen\""), "{refusal}");
+        assert!(refusal.message().starts_with("the payload of the event 1000-7 of the kind \"ripen\""), "{refusal}");
     }
 
     #[test]

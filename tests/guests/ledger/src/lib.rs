@@ -8,6 +8,7 @@
 //! | `bump NAME` | adds one to the ledger; `NAME COUNT` |
 //! | `bump2 A B` | adds one to each of both; `A COUNT B COUNT` |
 //! | `put KEY KB` | stores so many kilobytes under `filler/KEY`; `put KEY` |
+//! | `size KEY` | `size BYTES` of the value; 0 where there is none |
 //! | `after MS KIND PAYLOAD`, `at MS KIND PAYLOAD` | schedules an event; `scheduled DUE SEQUENCE` |
 //! | `every MS coalesce KIND PAYLOAD`, `every MS catch-up …` | schedules a repeating event; the same |
 //! | `half KIND PAYLOAD` | schedules an event, adds one to the ledger `half`, sends `half`; then traps |
@@ -74,7 +75,7 @@ impl Game for Ledger {
                 answer(connection, "half")?;
                 panic!("this handler panics half-way");
             }
-            "read" | "bump" | "bump2" | "put" | "dump" => of_ledgers(word, rest)?,
+            "read" | "bump" | "bump2" | "put" | "size" | "dump" => of_ledgers(word, rest)?,
             "after" | "at" | "every" | "cancel" | "cancel-kind" | "get" | "pending" | "walk" => of_events(word, rest)?,
             _ => of_entities(word, rest, connection)?,
         };
@@ -100,6 +101,7 @@ fn of_ledgers(word: &str, rest: &str) -> Result<String, Refusal> {
             kv::set_bytes(&format!("filler/{key}"), &random::bytes(kilobytes.parse::<u32>()? * 1024))?;
             format!("put {key}")
         }
+        "size" => format!("size {}", kv::get_bytes(rest).map_or(0, |value| value.len())),
         _ => {
             let (prefix, after) = rest.split_once(' ').map_or((rest, None), |(prefix, after)| (prefix, Some(after)));
             let page = kv::scan(prefix, after, DUMP_PAGE);
