@@ -13,6 +13,7 @@ use super::workload::{Notes, Order, Outcome};
 const REPEATING: [(&str, u64); 2] = [("coalesce", 40), ("catch-up", 70)];
 
 /// What is known of a world.
+#[derive(Default)]
 pub struct Books {
     /// Of each ledger that clients bump themselves: how often that was acknowledged and how often it was sent.
     bumps: HashMap<String, Count>,
@@ -47,14 +48,7 @@ impl Books {
         let repeating = REPEATING.map(|(missed, interval_ms)| {
             (client.schedule(&format!("every {interval_ms} {missed} note tick")), interval_ms)
         });
-        Self {
-            bumps: HashMap::new(),
-            schedules: HashMap::new(),
-            scheduled: HashSet::new(),
-            cancels: HashMap::new(),
-            repeating: repeating.to_vec(),
-            last_runs: None,
-        }
+        Self { repeating: repeating.to_vec(), ..Self::default() }
     }
 
     /// Takes over what the clients of a round have noted.
@@ -116,17 +110,17 @@ impl Books {
 
     /// Holds the world against the books.
     pub fn check(&self, client: &mut Client) {
-        let ledgers: HashMap<String, u64> = client
-            .dump("ledger/")
-            .into_iter()
-            .map(|(key, count)| (key.replace("ledger/", ""), count.parse().expect("a ledger holds a number")))
-            .collect();
-        let (repeated, once): (Vec<Ran>, Vec<Ran>) = client
-            .runs()
-            .into_iter()
-            .partition(|run| self.repeating.iter().any(|(id, _)| id.sequence == run.id.sequence));
-        self.check_bumps(&ledgers);
-        self.check_schedules(&ledgers, &once);
+        let ledgers = client.dump("ledger/").into_iter();
+        let number = |count: String| count.parse().expect("a ledger holds a number");
+        let ledgers = ledgers.map(|(key, count)| (key.replace("ledger/", ""), number(count))).collect();
+        self.hold(&ledgers, client.runs());
+    }
+
+    /// Holds ledgers and runs against the books.
+    fn hold(&self, ledgers: &HashMap<String, u64>, runs: Vec<Ran>) {
+        let (repeated, once): (Vec<Ran>, Vec<Ran>) = runs.into_iter().partition(|run| self.repeats(run));
+        self.check_bumps(ledgers);
+        self.check_schedules(ledgers, &once);
         for (first, interval_ms) in &self.repeating {
             assert_no_drift(&repeated, *first, *interval_ms);
         }
@@ -175,9 +169,11 @@ impl Books {
     /// Cancels what repeats: from here on it must not run any more.
     pub fn close(&mut self, client: &mut Client) {
         assert_eq!(client.ask("cancel-kind note"), format!("cancelled {}", self.repeating.len()));
-        let runs = client.runs();
-        let repeats = |run: &Ran| self.repeating.iter().any(|(id, _)| id.sequence == run.id.sequence);
-        self.last_runs = Some(runs.into_iter().filter(repeats).collect());
+        self.last_runs = Some(client.runs().into_iter().filter(|run| self.repeats(run)).collect());
+    }
+
+    fn repeats(&self, run: &Ran) -> bool {
+        self.repeating.iter().any(|(id, _)| id.sequence == run.id.sequence)
     }
 
     /// What was done so far, in a line.
@@ -195,4 +191,108 @@ impl Books {
 
 fn due_ms(line: &str) -> u64 {
     line.split(' ').next().and_then(|word| word.parse().ok()).expect("a line begins with a time")
+}
+
+/// The check itself is checked: each of these worlds is not as it should be.
+mod wrong_worlds {
+    use super::*;
+
+    const EVENT: EventId = EventId { due_ms: 1000, sequence: 7 };
+
+    /// One client with one order.
+    fn books(order: Order, answer: &str) -> Books {
+        let mut books = Books::default();
+        let orders = vec![(order, Outcome::Acknowledged(answer.into()))];
+        books.add(vec![Notes { client: "0-0".into(), orders }]);
+        books
+    }
+
+    fn ledgers(counts: &[(&str, u64)]) -> HashMap<String, u64> {
+        counts.iter().map(|(name, count)| (format!("0-0-{name}"), *count)).collect()
+    }
+
+    fn ran(id: EventId, count: u64, missed: u64) -> Ran {
+        Ran { id, count, kind: "bump".into(), late_ms: 0, missed, payload: "0-0-later".into() }
+    }
+
+    fn scheduled() -> Books {
+        books(Order::Schedule, "scheduled 1000 7")
+    }
+
+    #[test]
+    fn what_is_as_it_should_be_passes() {
+        books(Order::Bump, "").hold(&ledgers(&[("bumped", 1)]), vec![]);
+        books(Order::BumpBoth, "").hold(&ledgers(&[("left", 1), ("right", 1)]), vec![]);
+        scheduled().hold(&ledgers(&[("later", 1)]), vec![ran(EVENT, 1, 0)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "1 bumps were acknowledged")]
+    fn an_acknowledged_bump_is_lost() {
+        books(Order::Bump, "").hold(&ledgers(&[]), vec![]);
+    }
+
+    #[test]
+    #[should_panic(expected = "only 1 bumps were sent")]
+    fn a_bump_was_counted_twice() {
+        books(Order::Bump, "").hold(&ledgers(&[("bumped", 2)]), vec![]);
+    }
+
+    #[test]
+    #[should_panic(expected = "without its other half")]
+    fn a_handler_was_torn() {
+        let mut books = books(Order::BumpBoth, "");
+        let orders = vec![(Order::BumpBoth, Outcome::Unknown)];
+        books.add(vec![Notes { client: "0-0".into(), orders }]);
+        books.hold(&ledgers(&[("left", 1), ("right", 2)]), vec![]);
+    }
+
+    #[test]
+    #[should_panic(expected = "was acknowledged, and did not run")]
+    fn an_event_is_lost() {
+        scheduled().hold(&ledgers(&[]), vec![]);
+    }
+
+    #[test]
+    #[should_panic(expected = "an event ran 2 times")]
+    fn an_event_ran_twice() {
+        scheduled().hold(&ledgers(&[("later", 2)]), vec![ran(EVENT, 2, 0)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "has not what the events that ran have put there")]
+    fn what_an_event_did_and_that_it_ran_are_apart() {
+        scheduled().hold(&ledgers(&[]), vec![ran(EVENT, 1, 0)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "was cancelled, and ran")]
+    fn a_cancelled_event_ran() {
+        let mut books = scheduled();
+        let orders = vec![(Order::Cancel(EVENT), Outcome::Acknowledged("cancelled true".into()))];
+        books.add(vec![Notes { client: "0-0".into(), orders }]);
+        books.hold(&ledgers(&[("later", 1)]), vec![ran(EVENT, 1, 0)]);
+    }
+
+    fn repeating(runs: &[(u64, u64)]) {
+        let runs = runs.iter().map(|(due_ms, missed)| ran(EventId { due_ms: *due_ms, ..EVENT }, 1, *missed)).collect();
+        Books { repeating: vec![(EVENT, 40)], ..Books::default() }.hold(&ledgers(&[]), runs);
+    }
+
+    #[test]
+    fn a_repeating_event_that_keeps_its_schedule_passes() {
+        repeating(&[(1000, 0), (1040, 2), (1160, 0)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "has run like this")]
+    fn a_repeating_event_drifts() {
+        repeating(&[(1000, 0), (1041, 0)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "has run like this")]
+    fn a_run_of_a_repeating_event_is_lost() {
+        repeating(&[(1000, 0), (1080, 0)]);
+    }
 }
