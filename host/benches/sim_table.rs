@@ -272,7 +272,7 @@ fn admission(producers: usize, when_full: WhenFull) -> f64 {
                     black_box(taken.item);
                     left -= 1;
                 }
-                _ => intake.sleep(None),
+                _ => intake.sleep(None, true),
             }
         }
         threads.into_iter().for_each(|thread| thread.join().expect("a producer only posts"));

@@ -44,7 +44,7 @@ fn run_loop(queue: &Arc<Admission<u32>>) -> Vec<u32> {
     loop {
         match intake.take() {
             Take::Item(taken) => ran.push(taken.item),
-            Take::Empty => intake.sleep(None),
+            Take::Empty => intake.sleep(None, true),
             Take::Drained => break,
         }
     }
@@ -200,7 +200,7 @@ fn a_failure_answers_everybody() {
                                 taken.item.send(1);
                                 break;
                             }
-                            Take::Empty => intake.sleep(None),
+                            Take::Empty => intake.sleep(None, true),
                             Take::Drained => break,
                         }
                     }
@@ -237,7 +237,7 @@ fn a_nudge_is_never_slept_through() {
                 thread::spawn(move || queue.nudge())
             };
             // Would hang if the nudge could come between the look and the sleep.
-            queue.intake().sleep(None);
+            queue.intake().sleep(None, true);
             nudges.join().unwrap();
         },
         SCHEDULES,

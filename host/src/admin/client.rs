@@ -6,14 +6,17 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::DataDir;
+use super::client_events::{EventFilter, EventPages};
 use super::control_file::ControlFile;
+use super::host_control::{ANSWER_LIMIT, BACKUP_LIMIT, SAVE_LIMIT};
 
-/// Longer than the port waits for its host, so that the port's own message arrives.
-const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// How much longer than the port waits for its host the client waits for the port, so that the port's own message
+/// arrives.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Why a running host could not be asked, or did not do as asked.
 #[derive(Debug, Error)]
@@ -80,6 +83,12 @@ pub enum ControlClientError {
         /// Where it was asked.
         address: SocketAddr,
     },
+    /// The name of the backup cannot be told to the host.
+    #[error("the file name {path:?} is not UTF-8; name the backup in UTF-8")]
+    NotText {
+        /// The path.
+        path: PathBuf,
+    },
     /// The host answered that it cannot or will not.
     #[error("{message}")]
     Refused {
@@ -107,7 +116,6 @@ impl ControlClient {
             Err(error) => return Err(unread(data_dir, error)),
         };
         let config = ureq::Agent::config_builder()
-            .timeout_global(Some(ANSWER_LIMIT))
             .http_status_as_error(false)
             .max_redirects(0)
             // A proxy from the environment would be asked for its own loopback interface, and see the token.
@@ -118,14 +126,70 @@ impl ControlClient {
 
     /// The status object of the host.
     pub fn status(&self) -> Result<Value, ControlClientError> {
-        let request = self.agent.get(self.url("/v1/status"));
-        self.answer(request.header("authorization", self.file.token.as_header()).call())
+        self.get("/v1/status")
     }
 
     /// Cancels a task or job.
     pub fn cancel_task(&self, task: u64) -> Result<(), ControlClientError> {
-        let request = self.agent.post(self.url(&format!("/v1/tasks/{task}/cancel")));
-        self.answer(request.header("authorization", self.file.token.as_header()).send_empty()).map(drop)
+        self.post(&format!("/v1/tasks/{task}/cancel"), ANSWER_LIMIT, None).map(drop)
+    }
+
+    /// Pending events in the order of their ids, page by page until there are `limit`, or all of them. While the host
+    /// runs, one that repeats may be met again under its next id.
+    pub fn events(&self, filter: EventFilter, limit: Option<u64>) -> EventPages<'_> {
+        EventPages::new(self, filter, limit)
+    }
+
+    /// The pending event with that sequence.
+    pub fn event(&self, sequence: u64) -> Result<Value, ControlClientError> {
+        self.get(&format!("/v1/events/{sequence}"))
+    }
+
+    /// Removes a pending event. Returns what the host answered, as the other orders do.
+    pub fn cancel_event(&self, sequence: u64) -> Result<Value, ControlClientError> {
+        self.post(&format!("/v1/events/{sequence}/cancel"), ANSWER_LIMIT, None)
+    }
+
+    /// Sends an event that is parked, or waits for its next attempt, on its way again.
+    pub fn retry_event(&self, sequence: u64) -> Result<Value, ControlClientError> {
+        self.post(&format!("/v1/events/{sequence}/retry"), ANSWER_LIMIT, None)
+    }
+
+    /// Removes an event only if it is parked.
+    pub fn drop_event(&self, sequence: u64) -> Result<Value, ControlClientError> {
+        self.post(&format!("/v1/events/{sequence}/drop"), ANSWER_LIMIT, None)
+    }
+
+    /// Has everything written down, and returns when it is on disk.
+    pub fn save(&self) -> Result<Value, ControlClientError> {
+        self.post("/v1/save", SAVE_LIMIT, None)
+    }
+
+    /// Has a copy of everything durable written to a new file on the host's machine. The path must be absolute.
+    pub fn backup(&self, file: &Path) -> Result<Value, ControlClientError> {
+        let Some(name) = file.to_str() else {
+            return Err(ControlClientError::NotText { path: file.to_owned() });
+        };
+        self.post("/v1/backup", BACKUP_LIMIT, Some(json!({ "file": name })))
+    }
+
+    /// Asks for what is at a path.
+    pub(super) fn get(&self, path: &str) -> Result<Value, ControlClientError> {
+        let limit = ANSWER_LIMIT + GRACE;
+        let request = self.agent.get(self.url(path)).config().timeout_global(Some(limit)).build();
+        self.answer(request.header("authorization", self.file.token.as_header()).call(), limit)
+    }
+
+    /// Gives an order that the host may take `limit` over.
+    fn post(&self, path: &str, limit: Duration, body: Option<Value>) -> Result<Value, ControlClientError> {
+        let limit = limit + GRACE;
+        let request = self.agent.post(self.url(path)).config().timeout_global(Some(limit)).build();
+        let request = request.header("authorization", self.file.token.as_header());
+        let asked = match body {
+            Some(body) => request.send_json(body),
+            None => request.send_empty(),
+        };
+        self.answer(asked, limit)
     }
 
     fn url(&self, path: &str) -> String {
@@ -135,14 +199,16 @@ impl ControlClient {
     fn answer(
         &self,
         asked: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+        limit: Duration,
     ) -> Result<Value, ControlClientError> {
-        let mut response = asked.map_err(|error| self.unanswered(error))?;
+        let mut response = asked.map_err(|error| self.unanswered(error, limit))?;
         let status = response.status();
         if status == 401 {
             let path = ControlFile::path_in(&self.data_dir);
             return Err(ControlClientError::TokenMismatch { path, address: self.file.address });
         }
-        let text = response.body_mut().read_to_string().map_err(|error| self.unanswered(error))?;
+        // Without a limit of length: the host is trusted, and one event may carry a payload of any size.
+        let text = response.body_mut().with_config().read_to_string().map_err(|error| self.unanswered(error, limit))?;
         let body = serde_json::from_str::<Value>(&text);
         if status.is_success() {
             return body.map_err(|error| self.no_answer(format!("its answer is not JSON: {error}")));
@@ -152,11 +218,11 @@ impl ControlClient {
         Err(ControlClientError::Refused { status: status.as_u16(), message })
     }
 
-    fn unanswered(&self, error: ureq::Error) -> ControlClientError {
+    fn unanswered(&self, error: ureq::Error, limit: Duration) -> ControlClientError {
         if DataDir::is_in_use(&self.data_dir) {
             return self.no_answer(match error {
                 ureq::Error::Io(error) => error.to_string(),
-                ureq::Error::Timeout(_) => format!("no answer within {} s", ANSWER_LIMIT.as_secs()),
+                ureq::Error::Timeout(_) => format!("no answer within {} s", limit.as_secs()),
                 other => other.to_string(),
             });
         }
@@ -167,7 +233,7 @@ impl ControlClient {
         }
     }
 
-    fn no_answer(&self, reason: String) -> ControlClientError {
+    pub(super) fn no_answer(&self, reason: String) -> ControlClientError {
         ControlClientError::NoAnswer { path: self.data_dir.clone(), address: self.file.address, reason }
     }
 }

@@ -2,19 +2,11 @@
 //! and gives it orders. The server opens it over its [`HostControl`]; every request must carry the token that lies in
 //! the data directory. It decides nothing: each answer is the host's.
 
-use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Json, Router};
-use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -22,50 +14,12 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::control_file::{ControlFile, Published};
+use super::routes::routes;
 use super::token::Token;
-use super::{AdminOptionError, AdminOptions, DataDir};
-
-/// How long the host may take over an answer: long for a loop that is alive, short for a person who waits.
-const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+use super::{AdminOptionError, AdminOptions, DataDir, HostControl};
 
 /// How long requests under way may take once the port is asked to close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
-
-/// What can be asked of a running host.
-pub trait HostControl: Send + Sync + 'static {
-    /// The status object.
-    fn status(&self) -> impl Future<Output = Result<Value, ControlError>> + Send;
-
-    /// Cancels a task or job.
-    fn cancel_task(&self, task: u64) -> impl Future<Output = Result<(), ControlError>> + Send;
-}
-
-/// Why the host did not do what it was asked.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum ControlError {
-    /// The task has ended, or never was.
-    #[error("there is no task {task}: it has ended, or never was")]
-    NoSuchTask {
-        /// The id given.
-        task: u64,
-    },
-    /// The host is starting, stopping or has failed.
-    #[error("the host cannot answer now: {reason}")]
-    Unavailable {
-        /// What keeps it.
-        reason: String,
-    },
-}
-
-impl IntoResponse for ControlError {
-    fn into_response(self) -> Response {
-        let status = match self {
-            Self::NoSuchTask { .. } => StatusCode::NOT_FOUND,
-            Self::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        failure(status, &self.to_string())
-    }
-}
 
 /// Why the control port did not open.
 #[derive(Debug, Error)]
@@ -161,51 +115,4 @@ impl ControlPort {
             Err(_) => server.abort(),
         }
     }
-}
-
-fn routes<H: HostControl>(host: Arc<H>, token: Token) -> Router {
-    Router::new()
-        .route("/v1/status", get(status::<H>))
-        .route("/v1/tasks/{id}/cancel", post(cancel_task::<H>))
-        .method_not_allowed_fallback(async || failure(StatusCode::METHOD_NOT_ALLOWED, "this path takes another method"))
-        .fallback(async || failure(StatusCode::NOT_FOUND, "the control port has no such path"))
-        .layer(middleware::from_fn_with_state(Arc::new(token), require_token))
-        .with_state(host)
-}
-
-async fn require_token(State(token): State<Arc<Token>>, request: Request, next: Next) -> Response {
-    let given = request.headers().get(header::AUTHORIZATION);
-    if given.is_some_and(|given| token.opens(given.as_bytes())) {
-        next.run(request).await
-    } else {
-        let mut refused = failure(StatusCode::UNAUTHORIZED, "the token of the data directory's control.json is needed");
-        refused.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        refused
-    }
-}
-
-async fn status<H: HostControl>(State(host): State<Arc<H>>) -> Response {
-    answer(host.status(), |status| Json(status).into_response()).await
-}
-
-async fn cancel_task<H: HostControl>(State(host): State<Arc<H>>, Path(id): Path<String>) -> Response {
-    let Ok(task) = id.parse() else {
-        return failure(StatusCode::BAD_REQUEST, &format!("a task is named by its number, not by {id:?}"));
-    };
-    answer(host.cancel_task(task), |()| Json(json!({ "cancelled": task })).into_response()).await
-}
-
-async fn answer<T>(asked: impl Future<Output = Result<T, ControlError>>, good: impl FnOnce(T) -> Response) -> Response {
-    match timeout(ANSWER_LIMIT, asked).await {
-        Ok(Ok(value)) => good(value),
-        Ok(Err(error)) => error.into_response(),
-        Err(_) => {
-            let reason = format!("its loop has not answered for {} s", ANSWER_LIMIT.as_secs());
-            ControlError::Unavailable { reason }.into_response()
-        }
-    }
-}
-
-fn failure(status: StatusCode, message: &str) -> Response {
-    (status, Json(json!({ "error": message }))).into_response()
 }

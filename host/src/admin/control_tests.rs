@@ -1,85 +1,21 @@
 //! The control port and its client together, over the real loopback interface and a real data directory.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tokio::task::spawn_blocking;
-use tokio::time::timeout;
 
 use super::control_file::ControlFile;
+use super::test_host::{Host, Running, asked, raw, running};
 use super::token::Token;
-use super::{
-    AdminOptions, BoundControlPort, ControlClient, ControlClientError, ControlError, ControlPort, DataDir, HostControl,
-};
-
-/// A host with a status and with task 7, which can be cancelled once.
-#[derive(Default)]
-struct Host {
-    cancelled: Mutex<bool>,
-    /// Whether the loop hangs.
-    hangs: bool,
-}
-
-impl HostControl for Host {
-    async fn status(&self) -> Result<Value, ControlError> {
-        if self.hangs {
-            std::future::pending::<()>().await;
-        }
-        Ok(json!({"uptime_ms": 5, "loop": {"executed": 3}}))
-    }
-
-    async fn cancel_task(&self, task: u64) -> Result<(), ControlError> {
-        let mut cancelled = self.cancelled.lock().unwrap();
-        if task != 7 || std::mem::replace(&mut cancelled, true) {
-            return Err(ControlError::NoSuchTask { task });
-        }
-        Ok(())
-    }
-}
-
-struct Running {
-    root: tempfile::TempDir,
-    data_dir: DataDir,
-    port: ControlPort,
-}
-
-async fn running(host: Host) -> Running {
-    let root = tempfile::tempdir().unwrap();
-    let data_dir = DataDir::open(root.path()).unwrap();
-    let bound = BoundControlPort::bind(&AdminOptions::default()).await.unwrap();
-    let port = bound.open(&data_dir, Arc::new(host)).unwrap();
-    Running { root, data_dir, port }
-}
-
-/// Runs blocking client code while the port's runtime goes on.
-async fn asked<T: Send + 'static>(ask: impl FnOnce() -> T + Send + 'static) -> T {
-    timeout(Duration::from_secs(30), spawn_blocking(ask)).await.expect("no answer within 30 s").unwrap()
-}
+use super::{AdminOptions, BoundControlPort, ControlClient, ControlClientError, DataDir};
 
 async fn status_in(data_dir: &Path) -> Result<Value, ControlClientError> {
     let data_dir = data_dir.to_owned();
     asked(move || ControlClient::find(data_dir)?.status()).await
-}
-
-/// Sends a request written by hand, and returns the status code and the body.
-async fn raw(address: SocketAddr, request: &str) -> (u16, String) {
-    let request = request.replace('\n', "\r\n");
-    asked(move || {
-        let mut stream = TcpStream::connect(address).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
-        let body = answer.split_once("\r\n\r\n").unwrap().1.to_owned();
-        (status, body)
-    })
-    .await
 }
 
 #[tokio::test]
@@ -116,6 +52,7 @@ async fn nothing_is_told_without_the_token_and_the_rest_is_json_too() {
         (format!("GET /nowhere HTTP/1.1\n{authorized}"), 404),
         (format!("DELETE /v1/status HTTP/1.1\n{authorized}"), 405),
         (format!("POST /v1/tasks/x/cancel HTTP/1.1\n{authorized}"), 400),
+        (format!("POST /v1/tasks/%ff/cancel HTTP/1.1\n{authorized}"), 400),
         (format!("POST /v1/tasks/8/cancel HTTP/1.1\n{authorized}"), 404),
         (format!("GET /v1/status HTTP/1.1\n{authorized}"), 200),
     ] {

@@ -1,20 +1,33 @@
 //! How an operator reaches a running host: the data directory that belongs to one host at a time, the control port on
-//! the loopback interface, the client that `wheelhouse status` uses, and the status as a table. The server implements
+//! the loopback interface, the client that the commands use, and what it answers as tables. The server implements
 //! [`HostControl`]; this room carries questions and answers and decides nothing by itself.
 
 mod client;
+mod client_events;
 mod control_file;
 mod control_port;
 mod data_dir;
+mod event_json;
+mod event_table;
+mod host_control;
 mod options;
+mod routes;
 mod status;
 mod token;
 
 pub use client::{ControlClient, ControlClientError};
-pub use control_port::{BoundControlPort, ControlError, ControlPort, ControlPortError, HostControl};
+pub use client_events::{EventFilter, EventPages};
+pub use control_port::{BoundControlPort, ControlPort, ControlPortError};
 pub use data_dir::{DataDir, DataDirError};
+pub use event_json::event_sequence;
+pub use event_table::{EventTable, event_details};
+pub use host_control::{ControlError, HostControl};
 pub use options::{AdminOptionError, AdminOptions};
 pub use status::status_table;
 
 #[cfg(test)]
 mod control_tests;
+#[cfg(test)]
+mod operator_tests;
+#[cfg(test)]
+mod test_host;

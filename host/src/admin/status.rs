@@ -7,12 +7,14 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 
 /// Known names in the order in which they are shown; others follow in the order of the object.
-const ORDER: [&str; 27] = [
+const ORDER: [&str; 36] = [
     // sections
     "loop",
     "timers",
     "tasks",
     "npcs",
+    "events",
+    "store",
     "connections",
     "guests",
     // fields of several sections
@@ -24,6 +26,13 @@ const ORDER: [&str; 27] = [
     "failures",
     "queue_depth",
     "oldest_age_us",
+    "pending",
+    "in_memory",
+    "fired",
+    "retried",
+    "parked",
+    "commits",
+    "batch_events",
     "total",
     "open",
     "active",
@@ -119,7 +128,8 @@ fn write_rows(out: &mut String, name: &str, rows: &[Value]) {
     }
 }
 
-fn line(out: &mut String, text: &str) {
+/// Adds a line, without blanks at its end.
+pub(super) fn line(out: &mut String, text: &str) {
     out.push_str(text.trim_end());
     out.push('\n');
 }
@@ -187,7 +197,8 @@ fn shown_in(of: Option<Unit>, value: &Value) -> String {
     }
 }
 
-fn duration(us: f64) -> String {
+/// So many microseconds in words.
+pub(super) fn duration(us: f64) -> String {
     let whole_s = (us / 1e6) as u64;
     match us {
         _ if us < 1e3 => format!("{us:.0} µs"),
@@ -199,7 +210,8 @@ fn duration(us: f64) -> String {
     }
 }
 
-fn size(bytes: f64) -> String {
+/// So many bytes in words.
+pub(super) fn size(bytes: f64) -> String {
     match bytes {
         _ if bytes < 1024.0 => format!("{bytes:.0} B"),
         _ if bytes < 1024.0 * 1024.0 => format!("{:.1} KiB", bytes / 1024.0),
@@ -209,7 +221,7 @@ fn size(bytes: f64) -> String {
 }
 
 /// A whole number with its thousands apart.
-fn grouped(number: f64) -> String {
+pub(super) fn grouped(number: f64) -> String {
     let digits = format!("{:.0}", number.abs());
     let mut text = if number < 0.0 { "-".to_owned() } else { String::new() };
     for (at, digit) in digits.chars().enumerate() {
@@ -255,6 +267,44 @@ guests
   name    kind     calls  failures  memory
   meadow  game     1,234         0  1.2 MiB
   sheep   thinker      7        12    900 B
+";
+        assert_eq!(status_table(&status), expected);
+    }
+
+    #[test]
+    fn events_and_the_store_are_told_like_the_rest() {
+        let latency = json!({"p50": 4000, "p99": 15_000, "max": 21_000});
+        let status = json!({
+            "events": {
+                "fired": 1234, "in_memory": 40, "lateness_us": latency, "parked": 2, "pending": 5_000_000, "retried": 3,
+            },
+            "store": {
+                "backlog": 1, "batch_events": 12, "commit_us": latency, "commits": 99, "state": "cannot write: no room",
+            },
+            "connections": {"open": 3},
+            "npcs": {"active": 1},
+        });
+        let expected = "\
+npcs
+  active  1
+
+events
+  pending    5,000,000
+  in memory  40
+  fired      1,234
+  retried    3
+  parked     2
+  lateness   p50 4.0 ms   p99 15.0 ms   max 21.0 ms
+
+store
+  state         cannot write: no room
+  commits       99
+  batch events  12
+  backlog       1
+  commit        p50 4.0 ms   p99 15.0 ms   max 21.0 ms
+
+connections
+  open  3
 ";
         assert_eq!(status_table(&status), expected);
     }

@@ -1,14 +1,17 @@
 //! The command line: one file per command, and the configuration. `main` calls [`run`]; what a command does lives in
 //! the rooms above, so that a program that embeds Wheelhouse misses nothing.
 
+pub mod backup;
 pub mod cancel;
 pub mod completions;
 pub mod config;
 pub mod demo;
+pub mod events;
 pub mod guest_build;
 pub mod guest_check;
 pub mod logging;
 pub mod report;
+pub mod save;
 pub mod serve;
 pub mod status;
 
@@ -36,6 +39,13 @@ pub enum Command {
     Status(status::StatusArgs),
     /// End a step task or job of the running host
     Cancel(cancel::CancelArgs),
+    /// Look at the delayed events of the running host, and decide about those that failed
+    #[command(subcommand)]
+    Events(events::EventsCommand),
+    /// Have the running host write everything down now
+    Save(save::SaveArgs),
+    /// Copy everything durable of the running host to a file
+    Backup(backup::BackupArgs),
     /// Build guests, or look into one
     #[command(subcommand)]
     Guest(GuestCommand),
@@ -59,6 +69,9 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<()> {
         Command::Demo(args) => demo::run(args),
         Command::Status(args) => status::run(args),
         Command::Cancel(args) => cancel::run(args),
+        Command::Events(command) => events::run(command),
+        Command::Save(args) => save::run(args),
+        Command::Backup(args) => backup::run(args),
         Command::Guest(GuestCommand::Build(args)) => guest_build::run(&args),
         Command::Guest(GuestCommand::Check(args)) => guest_check::run(args),
         Command::Completions(args) => completions::run(&args),

@@ -1,14 +1,21 @@
-//! How an error ends the program: one line each on standard error, and a status. `main` calls it; commands only return
-//! errors.
+//! How a command answers: what it prints to standard output, and how an error ends the program: one line each on standard
+//! error, and a status. `main` reports; commands only print and return errors.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
+
+use serde_json::Value;
 
 /// Prints to standard output, where a reader that has gone is an error and no panic.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())?;
     Ok(())
+}
+
+/// Prints the host's answer, or the words for it.
+pub fn print_answer(json: bool, answer: &Value, words: &str) -> anyhow::Result<()> {
+    print(&if json { format!("{answer}\n") } else { format!("{words}\n") })
 }
 
 /// Tells what went wrong and gives the status to end with: 1, or 0 where only the reader of a pipe has gone.

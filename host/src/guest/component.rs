@@ -19,7 +19,7 @@ const VERSIONS: &str = "0.1.";
 /// Interfaces that every guest may import.
 const FREE: [&str; 3] = ["log", "clock", "random"];
 /// Interfaces of the contract that this version of the host does not provide.
-const LATER: [&str; 3] = ["events", "services", "calls"];
+const LATER: [&str; 2] = ["services", "calls"];
 
 /// Why a file is not run.
 #[derive(Debug, thiserror::Error)]

@@ -179,6 +179,7 @@ impl fmt::Display for GuestKind {
 pub enum Grant {
     Timers,
     Tasks,
+    Events,
     Entities,
     Kv,
     Gate,
@@ -187,13 +188,14 @@ pub enum Grant {
 
 impl Grant {
     /// Every grant there is.
-    pub const ALL: [Grant; 6] = [Grant::Timers, Grant::Tasks, Grant::Entities, Grant::Kv, Grant::Gate, Grant::Metrics];
+    pub const ALL: [Grant; 7] = [Grant::Timers, Grant::Tasks, Grant::Events, Grant::Entities, Grant::Kv, Grant::Gate, Grant::Metrics];
 
     /// The word for it in configurations, which is the interface's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Grant::Timers => "timers",
             Grant::Tasks => "tasks",
+            Grant::Events => "events",
             Grant::Entities => "entities",
             Grant::Kv => "kv",
             Grant::Gate => "gate",

@@ -3,14 +3,17 @@
 //!
 //! A handler's changes to the world are made at once and undone if it fails. Everything that reaches beyond the world
 //! (timers, tasks, packets) is noted as an [`Effect`] and only handed out when the handler has returned: see
-//! [`Stage::commit`].
+//! [`Stage::commit`]. What has to be kept goes into the [`Batch`] that is being filled, and each effect is handed out
+//! with the batch that has to be on disk before a client may hear of it.
 
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::event_book::EventBook;
 use super::timer_book::TimerBook;
-use crate::world::{ThinkerId, World};
+use crate::store::Batch;
+use crate::world::{ThinkerId, World, WorldChange};
 
 /// Timers and other effects of one handler. A rollback, which comes after the handler's deadline, takes them all back.
 pub const MAX_EFFECTS: usize = 50_000;
@@ -37,6 +40,23 @@ pub enum Effect {
     Send { to: Vec<u64>, packet: Arc<[u8]> },
     /// Close a connection.
     Close(u64),
+}
+
+/// An effect of a handler that has returned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Committed {
+    pub effect: Effect,
+    /// The batch that holds what the handler has changed, or has read: once it is on disk, no crash undoes what a client
+    /// is told. 0 where there is none.
+    pub after: u64,
+}
+
+/// The kinds of durable state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durable {
+    Entities,
+    Kv,
+    Events,
 }
 
 /// A task that a handler has started.
@@ -69,6 +89,9 @@ pub struct StageLimits {
 pub struct Stage {
     pub world: World,
     pub timers: TimerBook,
+    pub events: EventBook,
+    /// What has been changed and is yet to be handed to the store.
+    pub batch: Batch,
     pub limits: StageLimits,
     /// Connections that are open, as the loop has heard of them.
     pub connections: FxHashSet<u64>,
@@ -80,27 +103,38 @@ pub struct Stage {
     pub tasks: FxHashMap<u64, GuestId>,
     /// Timers on the wheel that are not guests' own, set before each call.
     pub other_timers: usize,
+    /// The wall clock in milliseconds since 1970-01-01 UTC, set before each call.
+    pub now_ms: u64,
+    /// For each kind of durable state the newest batch with a change to it.
+    changed_in: [u64; 3],
+    /// The newest batch with anything that the handler that runs has read.
+    read_from: u64,
     next_task: u64,
     /// What the handler that runs has done so far.
     noted: Vec<Effect>,
     noted_sent_bytes: usize,
     noted_tasks: usize,
     /// What handlers that have returned did, for the server to carry out.
-    committed: Vec<Effect>,
+    committed: Vec<Committed>,
 }
 
 impl Stage {
-    /// An empty stage around a world.
-    pub fn new(world: World, limits: StageLimits) -> Self {
+    /// A stage around a world and its events.
+    pub fn new(world: World, events: EventBook, limits: StageLimits) -> Self {
         Self {
             world,
             timers: TimerBook::default(),
+            events,
+            batch: Batch { number: 1, ..Batch::default() },
             limits,
             connections: FxHashSet::default(),
             thinkers: FxHashMap::default(),
             task_guests: FxHashMap::default(),
             tasks: FxHashMap::default(),
             other_timers: 0,
+            now_ms: 0,
+            changed_in: [0; 3],
+            read_from: 0,
             next_task: 1,
             noted: Vec::new(),
             noted_sent_bytes: 0,
@@ -117,21 +151,57 @@ impl Stage {
     /// The handler has returned: its changes stand, and its effects are handed out by
     /// [`take_effects`](Self::take_effects).
     pub fn commit(&mut self) {
-        self.world.commit();
+        let after = if self.commit_durable() { self.batch.number } else { self.read_from };
         self.timers.commit();
-        for effect in &self.noted {
-            if let Effect::StartTask(task) = effect {
+        for effect in self.noted.drain(..) {
+            if let Effect::StartTask(task) = &effect {
                 self.tasks.insert(task.id, task.owner);
             }
+            self.committed.push(Committed { effect, after });
         }
-        self.committed.append(&mut self.noted);
         self.forget_noted();
+    }
+
+    /// Adds what has to be kept to the batch. Answers whether there was anything.
+    fn commit_durable(&mut self) -> bool {
+        let (batch, number) = (&mut self.batch, self.batch.number);
+        let before = batch.world.len();
+        self.world.commit_to(&mut batch.world);
+        for change in &batch.world[before..] {
+            let kind = if matches!(change, WorldChange::Kv { .. }) { Durable::Kv } else { Durable::Entities };
+            self.changed_in[kind as usize] = number;
+        }
+        let has_changed_world = batch.world.len() > before;
+        let has_changed_events = self.events.commit(self.now_ms, batch);
+        if has_changed_events {
+            self.changed_in[Durable::Events as usize] = number;
+        }
+        has_changed_world || has_changed_events
+    }
+
+    /// What the host itself has noted about events stands.
+    pub fn commit_events(&mut self) {
+        if self.events.commit(self.now_ms, &mut self.batch) {
+            self.changed_in[Durable::Events as usize] = self.batch.number;
+        }
+    }
+
+    /// The handler that runs looks at something durable.
+    pub(super) fn note_read(&mut self, what: Durable) {
+        self.read_from = self.read_from.max(self.changed_in[what as usize]);
+    }
+
+    /// Takes the batch that was being filled, to be handed to the store, and begins the next.
+    pub fn seal_batch(&mut self) -> Batch {
+        let next = Batch { number: self.batch.number + 1, ..Batch::default() };
+        std::mem::replace(&mut self.batch, next)
     }
 
     /// The handler has failed: nothing it did has happened.
     pub fn rollback(&mut self) {
         self.world.rollback();
         self.timers.rollback();
+        self.events.rollback();
         self.noted.clear();
         self.forget_noted();
     }
@@ -139,10 +209,11 @@ impl Stage {
     fn forget_noted(&mut self) {
         self.noted_sent_bytes = 0;
         self.noted_tasks = 0;
+        self.read_from = 0;
     }
 
     /// What committed handlers have done, oldest first. Trades vectors with `into`, which must be empty.
-    pub fn take_effects(&mut self, into: &mut Vec<Effect>) {
+    pub fn take_effects(&mut self, into: &mut Vec<Committed>) {
         std::mem::swap(&mut self.committed, into);
     }
 

@@ -16,7 +16,7 @@ use super::engine::MAX_TABLE_ELEMENTS;
 use super::imports::wasi;
 use super::log_lines::LogLines;
 use super::settings::GuestLimits;
-use super::stage::{GuestId, Stage};
+use super::stage::{Durable, GuestId, Stage};
 use crate::clock::SharedClock;
 
 /// What is the same for all instances of a guest.
@@ -84,6 +84,13 @@ impl InstanceState {
             Some(stage) => Ok(stage),
             None => Err(wasmtime::format_err!("the world is not open to this call")),
         }
+    }
+
+    /// The stage, for a look at something durable.
+    pub(super) fn stage_to_read(&mut self, what: Durable) -> wasmtime::Result<&mut Stage> {
+        let stage = self.stage()?;
+        stage.note_read(what);
+        Ok(stage)
     }
 
     /// The stage, if this call may change it.

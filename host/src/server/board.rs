@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::events::EventCounts;
 use super::simulation::{HostSimulation, Item};
 use crate::clock::SharedClock;
 use crate::guest::{GuestCounters, GuestSnapshot};
 use crate::net::{Connections, ConnectionsSnapshot};
-use crate::sim::{LoopHandle, metrics::SimSnapshot};
+use crate::sim::LoopHandle;
+use crate::sim::metrics::{Durations, DurationsSnapshot, SimSnapshot};
+use crate::store::{StoreSnapshot, Writer};
 use crate::world::NpcCounts;
 
 /// What only the loop knows.
@@ -17,6 +20,7 @@ use crate::world::NpcCounts;
 struct Posted {
     npcs: NpcCounts,
     tasks: Vec<TaskSnapshot>,
+    events: EventCounts,
 }
 
 /// A step task or job that runs.
@@ -49,6 +53,7 @@ impl HostSimulation {
             Err(TryLockError::WouldBlock) => return,
         };
         posted.npcs = self.thinking.counts(&stage.world);
+        posted.events = self.event_counts();
         if self.tasks_changed {
             let running = self.running_tasks.iter();
             posted.tasks = running.map(|(id, task)| TaskSnapshot { id: *id, guest: task.guest.to_string() }).collect();
@@ -66,9 +71,20 @@ pub struct HostStatus {
     pub sim: SimSnapshot,
     pub npcs: NpcCounts,
     pub connections: ConnectionsSnapshot,
+    pub events: EventsStatus,
+    pub store: StoreSnapshot,
     pub guests: Vec<GuestSnapshot>,
     /// The step tasks and jobs that run.
     pub running_tasks: Vec<TaskSnapshot>,
+}
+
+/// The part about events.
+#[derive(Clone, Debug, Serialize)]
+pub struct EventsStatus {
+    #[serde(flatten)]
+    pub counts: EventCounts,
+    /// How much later than it was to be run an event was run.
+    pub lateness_us: DurationsSnapshot,
 }
 
 /// Reads the figures.
@@ -77,6 +93,8 @@ pub struct StatusReader {
     pub(super) handle: LoopHandle<Item>,
     pub(super) board: Arc<Board>,
     pub(super) connections: Connections,
+    pub(super) lateness: Arc<Durations>,
+    pub(super) writer: Arc<Writer>,
     pub(super) guests: Vec<Arc<GuestCounters>>,
     pub(super) clock: SharedClock,
     pub(super) started: Duration,
@@ -85,12 +103,14 @@ pub struct StatusReader {
 impl StatusReader {
     /// The figures now.
     pub fn read(&self) -> HostStatus {
-        let Posted { npcs, tasks } = self.board.read();
+        let Posted { npcs, tasks, events } = self.board.read();
         HostStatus {
             uptime_ms: (self.clock.now() - self.started).as_millis() as u64,
             sim: self.handle.metrics(),
             npcs,
             connections: self.connections.snapshot(),
+            events: EventsStatus { counts: events, lateness_us: self.lateness.snapshot() },
+            store: self.writer.snapshot(),
             guests: self.guests.iter().map(|guest| guest.snapshot()).collect(),
             running_tasks: tasks,
         }

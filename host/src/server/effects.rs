@@ -1,17 +1,19 @@
 //! What a handler did beyond the world, carried out after it has returned: timers go on the wheel, tasks to the
-//! dispatcher, packets to the gate; NPCs that woke or fell asleep get or lose their timers.
+//! dispatcher, packets to the outbox; NPCs that woke or fell asleep get or lose their timers.
 
 use std::time::Duration;
 
 use super::simulation::{Cx, HostSimulation, Timer};
 use super::thinking::ThinkWheel;
-use crate::guest::Effect;
+use crate::guest::{Committed, Effect};
 
 impl HostSimulation {
-    /// To be called before a handler: tells the stage how much room the wheel has.
+    /// To be called before a handler: tells the stage how much room the wheel has and what time it is.
     pub(super) fn prepare_handler(&mut self, cx: &mut Cx<'_>) {
         let on_wheel = cx.timers.active();
+        let now_ms = cx.clock.wall_ms();
         let stage = self.stage();
+        stage.now_ms = now_ms;
         stage.other_timers = on_wheel.saturating_sub(stage.timers.len());
     }
 
@@ -19,8 +21,8 @@ impl HostSimulation {
     pub(super) fn after_handler(&mut self, cx: &mut Cx<'_>) {
         let mut effects = std::mem::take(&mut self.effects);
         self.stage().take_effects(&mut effects);
-        for effect in effects.drain(..) {
-            self.carry_out(effect, cx);
+        for committed in effects.drain(..) {
+            self.carry_out(committed, cx);
         }
         self.effects = effects;
         self.follow_activity(cx);
@@ -33,7 +35,7 @@ impl HostSimulation {
         self.thinking.follow(&mut stage.world, &mut wheel);
     }
 
-    fn carry_out(&mut self, effect: Effect, cx: &mut Cx<'_>) {
+    fn carry_out(&mut self, Committed { effect, after }: Committed, cx: &mut Cx<'_>) {
         match effect {
             Effect::SetTimer(id) => self.set_timer(id, cx),
             Effect::CancelTimer(id) => {
@@ -45,15 +47,8 @@ impl HostSimulation {
             Effect::CancelTask(task) => {
                 self.cancel_task(task, cx);
             }
-            Effect::Send { to, packet } => {
-                for connection in to {
-                    // A client that is gone, or too slow, is the gate's to count; `on-disconnect` follows.
-                    let _ = self.connections.send(connection, &packet);
-                }
-            }
-            Effect::Close(connection) => {
-                self.connections.close(connection);
-            }
+            Effect::Send { to, packet } => self.committing.outbox.send(&to, &packet, after),
+            Effect::Close(connection) => self.committing.outbox.close(connection, after),
         }
     }
 

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::checkpoints::SavedGuest;
 use super::simulation::{Cx, HostSimulation, Timer};
 use crate::guest::contract::sim::types::Occasion;
 use crate::guest::contract::step_task::StepTaskPre;
@@ -14,6 +15,7 @@ use crate::guest::{
     GamePre, GuestCode, GuestId, Identity, InstanceState, LoopEngine, Resident, StageSlot, Supervisor, ThinkerPre,
 };
 use crate::sim::TimerError;
+use crate::store::GuestChange;
 use crate::world::ThinkerId;
 
 /// The first pause before a guest whose `init` failed is started again; it doubles with each failure.
@@ -71,6 +73,14 @@ impl<C: ResidentCode> Living for Resident<C> {
     }
 }
 
+/// How a guest starts for the first time in a run of the host.
+pub struct FirstStart {
+    pub guest: GuestId,
+    pub occasion: Occasion,
+    /// What it saved in an earlier run.
+    pub saved: Option<Vec<u8>>,
+}
+
 /// All guests that could be loaded.
 #[derive(Default)]
 pub struct Guests {
@@ -79,8 +89,10 @@ pub struct Guests {
     pub tasks: FxHashMap<GuestId, TaskGuest>,
     /// The game that hears of connections, packets and intents.
     pub at_the_gate: Option<GuestId>,
-    /// In which order they start, and what each saved in an earlier run.
-    pub order: Vec<(GuestId, Option<Vec<u8>>)>,
+    /// In which order they start.
+    pub order: Vec<FirstStart>,
+    /// Those whose first `init` in this world has yet to succeed.
+    pub uninitialised: FxHashSet<GuestId>,
     /// How often in a row starting a guest failed.
     failed_starts: FxHashMap<GuestId, u32>,
 }
@@ -112,6 +124,21 @@ impl Guests {
         self.living(id).map(|guest| &*guest.identity().name)
     }
 
+    /// The ids of all games and thinkers.
+    pub fn residents(&self) -> Vec<GuestId> {
+        let mut ids: Vec<GuestId> = self.games.keys().copied().collect();
+        ids.extend(self.thinkers.keys().map(|thinker| GuestId(thinker.0)));
+        ids.sort_unstable();
+        ids
+    }
+
+    /// Has a game or a thinker save its state.
+    pub fn save(&mut self, id: GuestId, stage: &mut StageSlot) -> Option<SavedGuest> {
+        let guest = self.living_mut(id)?;
+        let was_running = guest.is_running();
+        Some(SavedGuest { name: Arc::clone(&guest.identity().name), was_running, state: guest.save(stage) })
+    }
+
     fn living(&self, id: GuestId) -> Option<&dyn Living> {
         match self.games.get(&id) {
             Some(game) => Some(game),
@@ -140,13 +167,13 @@ impl Guests {
 impl HostSimulation {
     /// Gives every guest its first instance, in the order of the configuration.
     pub(super) fn start_guests(&mut self, cx: &mut Cx<'_>) {
-        let occasion = if self.resumed { Occasion::Resumed } else { Occasion::First };
-        for (id, saved) in std::mem::take(&mut self.guests.order) {
+        for FirstStart { guest: id, occasion, saved } in std::mem::take(&mut self.guests.order) {
             self.prepare_handler(cx);
             if let Some(guest) = self.guests.living_mut(id) {
                 guest.start(&mut self.stage, occasion, saved);
             }
             self.after_handler(cx);
+            self.note_first_init(id);
             self.look_after(id, cx);
         }
         let interval = self.checkpoint_interval;
@@ -158,10 +185,24 @@ impl HostSimulation {
         }
     }
 
+    /// A first `init` is kept together with what it did: it is not repeated, in whatever run of the host.
+    fn note_first_init(&mut self, id: GuestId) {
+        let Some(guest) = self.guests.living(id).filter(|guest| guest.is_running()) else { return };
+        let name = Arc::clone(&guest.identity().name);
+        if self.guests.uninitialised.remove(&id) {
+            self.stage().batch.guests.push(GuestChange::Initialised { guest: name });
+        }
+    }
+
     /// After a call of a guest: if it has lost its instance and may have another, a timer is set for that.
     pub(super) fn look_after(&mut self, id: GuestId, cx: &mut Cx<'_>) {
-        if !self.guests.living(id).is_some_and(|guest| guest.wants_restart()) {
+        let Some(guest) = self.guests.living(id) else { return };
+        if !guest.wants_restart() {
+            let is_disabled = !guest.is_running();
             self.guests.failed_starts.remove(&id);
+            if is_disabled {
+                self.stage().events.remove_guest(id);
+            }
             return;
         }
         let failed = self.guests.failed_starts.entry(id).or_default();
@@ -185,27 +226,7 @@ impl HostSimulation {
             guest.restart(&mut self.stage);
         }
         self.after_handler(cx);
+        self.note_first_init(id);
         self.look_after(id, cx);
-    }
-
-    /// Has every game and thinker save its state, and answers the states by name.
-    pub(super) fn save_guests(&mut self, cx: &mut Cx<'_>) -> Vec<(String, Vec<u8>)> {
-        let mut ids: Vec<GuestId> = self.guests.games.keys().copied().collect();
-        ids.extend(self.guests.thinkers.keys().map(|thinker| GuestId(thinker.0)));
-        ids.sort_unstable();
-        let mut states = Vec::new();
-        for id in ids {
-            self.prepare_handler(cx);
-            let Some(guest) = self.guests.living_mut(id) else { continue };
-            let was_running = guest.is_running();
-            let state = guest.save(&mut self.stage);
-            states.extend(state.map(|state| (guest.identity().name.to_string(), state)));
-            self.after_handler(cx);
-            // One that was not has a timer for its next instance already.
-            if was_running {
-                self.look_after(id, cx);
-            }
-        }
-        states
     }
 }

@@ -1,6 +1,8 @@
 //! The calls of game guests: what each item and timer says to which handler. A handler that fails has left no trace
 //! when it returns here; what it did otherwise is carried out at once.
 
+use std::time::Duration;
+
 use super::guests::FIRST_PAUSE;
 use super::simulation::{Cx, HostSimulation, Timer};
 use crate::guest::contract::game::Game;
@@ -8,6 +10,9 @@ use crate::guest::contract::sim::thinking::Intent;
 use crate::guest::{CallError, GuestId, GuestTimer, InstanceState};
 use crate::world::EntityId;
 use wasmtime::Store;
+
+/// Time for timers that were held, looked at between two of them.
+const HELD_TIMERS_BUDGET: Duration = Duration::from_millis(5);
 
 type Answer<T> = wasmtime::Result<Result<T, String>>;
 
@@ -51,7 +56,7 @@ impl HostSimulation {
             self.handle_at_gate("on-connect", cx, |game, store| game.call_on_connect(store, connection, address));
         if let Err(error) = taken_in {
             tracing::debug!(connection, "the game did not take a client in: {error}");
-            self.connections.close(connection);
+            self.committing.outbox.close(connection, 0);
         }
     }
 
@@ -71,6 +76,7 @@ impl HostSimulation {
     /// A client is gone. Whatever the game does about it, no entity stays bound to the connection.
     pub(super) fn disconnected(&mut self, connection: u64, cx: &mut Cx<'_>) {
         self.stage().connections.remove(&connection);
+        self.committing.outbox.forget(connection);
         let _ = self.handle_at_gate("on-disconnect", cx, |game, store| game.call_on_disconnect(store, connection));
         let stage = self.stage();
         let bound: Vec<EntityId> = stage.world.entities_of(connection).collect();
@@ -102,6 +108,31 @@ impl HostSimulation {
         });
         if let Err(CallError::NotRunning) = fired {
             self.drop_timers_of_disabled(timer.guest, cx);
+        }
+    }
+
+    /// A guest's timer has fired while nothing can be run: it is run once for all its times when that is over.
+    pub(super) fn hold_timer(&mut self, id: u64, missed: u64) {
+        let held = self.held_timers.entry(id);
+        held.and_modify(|runs| *runs += missed + 1).or_insert(missed);
+    }
+
+    /// Runs the timers that were held, until the time is up.
+    pub(super) fn run_held_timers(&mut self, cx: &mut Cx<'_>) {
+        if self.held_timers.is_empty() || self.committing.holds() {
+            return;
+        }
+        let until = cx.clock.now() + HELD_TIMERS_BUDGET;
+        while !self.spent
+            && let Some((id, missed)) = self.held_timers.pop_first()
+        {
+            self.guest_timer(id, missed, cx);
+            if cx.clock.now() >= until {
+                break;
+            }
+        }
+        if !self.held_timers.is_empty() {
+            self.go_on(cx);
         }
     }
 

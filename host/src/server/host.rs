@@ -9,24 +9,24 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
-use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::board::{Board, HostStatus, StatusReader};
 use super::config::{Config, Invalid};
 use super::guests::Guests;
+use super::operator::Control;
 use super::simulation::{HostSimulation, Item, TimerNames};
 use super::sink::LoopSink;
 use super::thinking::Thinking;
 use super::world_file::{self, Kept, WorldFileError, WorldSave};
-use crate::admin::{BoundControlPort, ControlError, ControlPort, ControlPortError, DataDir, DataDirError, HostControl};
+use crate::admin::{BoundControlPort, ControlPort, ControlPortError, DataDir, DataDirError};
 use crate::clock::SharedClock;
 use crate::guest::{
     EngineError, GuestCode, GuestCounters, GuestId, GuestKind, GuestSettings, GuestState, Identity, LogLines,
     LoopEngine, Stage, load, read_file,
 };
 use crate::net::{BoundGate, Connections, Gate, GateError, first_connection_at};
-use crate::sim::{GameLoop, LoopCore, LoopFailure, LoopHandle, OptionError, Outcome};
+use crate::sim::{GameLoop, LoopCore, LoopFailure, OptionError, Outcome};
 use crate::world::{ThinkerId, World, WorldError};
 
 /// Where compiled code is kept in the data directory.
@@ -354,25 +354,4 @@ fn name_timers(core: &mut LoopCore<HostSimulation>) {
         restart: cx.timers.name("restart"),
         checkpoint: cx.timers.name("checkpoint"),
     });
-}
-
-/// Answers the control port.
-struct Control {
-    status: StatusReader,
-    handle: LoopHandle<Item>,
-}
-
-impl HostControl for Control {
-    async fn status(&self) -> Result<Value, ControlError> {
-        serde_json::to_value(self.status.read())
-            .map_err(|error| ControlError::Unavailable { reason: error.to_string() })
-    }
-
-    async fn cancel_task(&self, task: u64) -> Result<(), ControlError> {
-        match self.handle.post_with_reply(|reply| Item::CancelTask { task, reply }).await {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(ControlError::NoSuchTask { task }),
-            Err(error) => Err(ControlError::Unavailable { reason: error.to_string() }),
-        }
-    }
 }

@@ -13,6 +13,7 @@ mod effects;
 mod guests;
 mod handlers;
 mod host;
+mod operator;
 mod simulation;
 mod sink;
 mod tasks;

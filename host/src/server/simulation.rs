@@ -1,6 +1,7 @@
 //! What the loop runs: the stage, the guests that live on it, and what items and timers mean here. Every call of a guest
 //! starts in this file; the work is in its neighbours.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,12 +9,14 @@ use rustc_hash::FxHashMap;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::board::Board;
+use super::checkpoints::Checkpoint;
+use super::committing::Committing;
+use super::events::EventRuns;
 use super::guests::Guests;
+use super::event_orders::{EventOrder, EventOrderError};
 use super::tasks::{Ended, RunningTask};
 use super::thinking::Thinking;
-use super::world_file::{Kept, WorldSave};
-use crate::guest::{Effect, GuestId, LoopEngine, Stage, StageSlot};
-use crate::net::Connections;
+use crate::guest::{Committed, GuestId, LoopEngine, Stage, StageSlot};
 use crate::sim::{Firing, LoopContext, NameId, Reply};
 use crate::world::EntityId;
 
@@ -29,8 +32,12 @@ pub enum Item {
     Disconnected { connection: u64 },
     /// An operator cancels a task. The answer is whether it ran.
     CancelTask { task: u64, reply: Reply<bool> },
+    /// An operator decides about an event.
+    Event { order: EventOrder, reply: Reply<Result<(), EventOrderError>> },
+    /// An operator wants everything saved. The answer comes when it is on disk.
+    Checkpoint { reply: Reply<()> },
     /// Save everything: the last item there is.
-    Save { reply: Reply<WorldSave> },
+    Finish,
     /// There is more to do than one turn should take; take another.
     GoOn,
 }
@@ -44,8 +51,12 @@ pub enum Timer {
     Guest(u64),
     /// A guest without an instance is to get one.
     Restart(GuestId),
-    /// The guests' states are to be saved.
+    /// What is not kept with every handler is to be saved.
     Checkpoint,
+    /// There is something to do about events.
+    Events,
+    /// A page of events that could not be read is to be tried again.
+    PageFailed(u64),
 }
 
 /// The names of the host's timers on the wheel. A guest's own names stay in the timer book.
@@ -55,6 +66,7 @@ pub struct TimerNames {
     pub guest: NameId,
     pub restart: NameId,
     pub checkpoint: NameId,
+    pub events: NameId,
 }
 
 /// The simulation of a host.
@@ -70,18 +82,23 @@ pub struct HostSimulation {
     pub(super) tasks_changed: bool,
     /// Tasks that have ended and whose owners have yet to hear of it.
     pub(super) ended_tasks: Vec<Ended>,
-    pub(super) connections: Connections,
+    /// What is on its way to the disk, and the packets that wait for it.
+    pub(super) committing: Committing,
+    pub(super) event_runs: EventRuns,
+    /// The checkpoint that is under way.
+    pub(super) checkpoint: Option<Checkpoint>,
+    /// Whether another is to follow, and who asked for it.
+    pub(super) wanted_checkpoint: Option<Vec<Reply<()>>>,
+    /// Guests' timers that fired while nothing could be run, with how many runs they stand for beyond their last.
+    pub(super) held_timers: BTreeMap<u64, u64>,
     /// Given before the loop starts.
     pub(super) names: Option<TimerNames>,
     pub(super) checkpoint_interval: Duration,
-    pub(super) kept: Kept,
     /// Packets that came while the game had no instance.
     pub(super) packets_lost: u64,
-    /// Whether the world was loaded, not new.
-    pub(super) resumed: bool,
     pub(super) board: Arc<Board>,
     /// Empty between handlers; kept for its allocation.
-    pub(super) effects: Vec<Effect>,
+    pub(super) effects: Vec<Committed>,
     /// Whether an [`Item::GoOn`] is on its way.
     pub(super) goes_on: bool,
     /// Whether a call has failed in this turn and may have cost a whole deadline: what can wait then waits for the
@@ -113,6 +130,17 @@ impl crate::sim::Simulation for HostSimulation {
     type Item = Item;
     type Timer = Timer;
 
+    fn begin_turn(&mut self, cx: &mut Cx<'_>) -> anyhow::Result<()> {
+        self.follow_writer(cx)?;
+        self.follow_pages(cx);
+        Ok(())
+    }
+
+    /// While the disk is too far behind, items wait, and so do those who post them.
+    fn takes_items(&self) -> bool {
+        !self.committing.holds()
+    }
+
     fn run_item(&mut self, item: Item, cx: &mut Cx<'_>) -> anyhow::Result<()> {
         match item {
             Item::Start => self.start_guests(cx),
@@ -120,10 +148,9 @@ impl crate::sim::Simulation for HostSimulation {
             Item::Packet { connection, packet, place: _place } => self.packet(connection, &packet, cx),
             Item::Disconnected { connection } => self.disconnected(connection, cx),
             Item::CancelTask { task, reply } => reply.send(self.cancel_task(task, cx)),
-            Item::Save { reply } => {
-                let save = self.save(cx);
-                reply.send(save);
-            }
+            Item::Event { order, reply } => self.event_order(order, reply, cx),
+            Item::Checkpoint { reply } => self.begin_checkpoint(Some(reply), cx),
+            Item::Finish => self.save_all(cx),
             Item::GoOn => self.goes_on = false,
         }
         Ok(())
@@ -135,10 +162,12 @@ impl crate::sim::Simulation for HostSimulation {
                 let stage = self.stage.as_deref().expect("no call has the stage while a timer fires");
                 self.thinking.due(&stage.world, npc);
             }
+            Timer::Guest(id) if self.committing.holds() => self.hold_timer(id, firing.missed),
             Timer::Guest(id) => self.guest_timer(id, firing.missed, cx),
             Timer::Restart(guest) => self.restart(guest, cx),
-            // Each guest keeps its own state, for the instance that may have to replace this one.
-            Timer::Checkpoint => drop(self.save_guests(cx)),
+            Timer::Checkpoint => self.begin_checkpoint(None, cx),
+            Timer::Events => self.event_timer_fired(),
+            Timer::PageFailed(number) => self.stage().events.agenda.page_failed(number),
         }
         Ok(())
     }
@@ -148,10 +177,15 @@ impl crate::sim::Simulation for HostSimulation {
     }
 
     fn end_turn(&mut self, cx: &mut Cx<'_>) {
+        self.run_due_events(cx);
+        self.run_held_timers(cx);
         self.decide_acts(cx);
         self.think_alone(cx);
         self.tell_of_ended_tasks(cx);
+        self.advance_checkpoint(cx);
         self.spent = false;
+        self.hand_over();
+        self.set_event_timer(cx);
         self.publish();
     }
 }

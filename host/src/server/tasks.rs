@@ -70,6 +70,9 @@ impl HostSimulation {
     /// Tells owners how their tasks ended. What those handlers end in turn waits for the next turn, and so does the
     /// rest once a handler has failed. An owner that waits for its next instance is told when it has one.
     pub(super) fn tell_of_ended_tasks(&mut self, cx: &mut Cx<'_>) {
+        if self.committing.holds() {
+            return;
+        }
         let (waiting, ended): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.ended_tasks).into_iter().partition(|ended| self.guests.is_waiting(ended.owner));
         let mut ended = ended.into_iter();

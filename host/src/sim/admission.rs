@@ -348,11 +348,13 @@ impl<T> Intake<T> {
         fetched.len() + queue.len() + usize::from(final_item.is_some())
     }
 
-    /// Sleeps until there is work or a [nudge](Admission::nudge), or for `at_most`.
-    pub fn sleep(&self, at_most: Option<Duration>) {
+    /// Sleeps until there is work or a [nudge](Admission::nudge), or for `at_most`. Work that is there already keeps only
+    /// those awake who are `awake_for_work`.
+    pub fn sleep(&self, at_most: Option<Duration>, awake_for_work: bool) {
         let admission = &*self.admission;
         let mut state = admission.lock();
-        if !self.fetched.is_empty() || !state.queue.is_empty() || state.closed || state.nudged {
+        let has_work = !self.fetched.is_empty() || !state.queue.is_empty() || state.closed;
+        if state.nudged || (awake_for_work && has_work) {
             state.nudged = false;
             return;
         }

@@ -1,7 +1,7 @@
 //! The loop without its thread: everything that happens in one turn, so that a test can take the turns one by one on a
 //! clock of its own. [`GameLoop`](super::GameLoop) takes them on a thread.
 //!
-//! A turn runs a batch of items, a pass of due timers, then step tasks for as long as nothing else is due and the
+//! A turn asks the simulation whether it takes items and runs a batch of them, a pass of due timers, then step tasks for as long as nothing else is due and the
 //! frame has time left; then it tells the simulation, publishes its figures, and says when the next turn is due.
 
 use std::any::Any;
@@ -104,9 +104,9 @@ impl<S: Simulation> LoopCore<S> {
         &self.clock
     }
 
-    /// Sleeps until there is an item or a nudge, or for `at_most` of real time.
+    /// Sleeps until there is an item that the simulation takes or a nudge, or for `at_most` of real time.
     pub(super) fn sleep(&self, at_most: Option<Duration>) {
-        self.intake.sleep(at_most);
+        self.intake.sleep(at_most, self.simulation.takes_items());
     }
 
     pub(super) fn shared(&self) -> &Arc<Shared<S::Item>> {
@@ -142,7 +142,10 @@ impl<S: Simulation> LoopCore<S> {
             self.timers.close();
             self.tasks.close();
         }
-        let drained = self.run_batch(started)?;
+        self.call(|simulation, cx| simulation.begin_turn(cx))
+            .and_then(|began| began)
+            .map_err(|error| ("the beginning of a turn", error))?;
+        let drained = self.simulation.takes_items() && self.run_batch(started)?;
         self.run_timers();
         self.run_tasks();
         self.call(|simulation, cx| simulation.end_turn(cx)).map_err(|error| ("the end of a turn", error))?;
@@ -250,13 +253,15 @@ impl<S: Simulation> LoopCore<S> {
 
     fn something_else_is_due(&mut self, now: Duration) -> bool {
         now >= self.frame.end()
-            || self.shared.admission.has_items()
+            || (self.simulation.takes_items() && self.shared.admission.has_items())
             || self.timers.next_wakeup(now).is_some_and(|wait| wait.is_zero())
     }
 
     fn next_turn(&mut self) -> Next {
+        let admission = &self.shared.admission;
         // A closed queue announces no item that would wake the loop, and the end is a turn's work.
-        if self.shared.admission.has_items() || self.tasks.has_ready() || self.shared.admission.is_closed() {
+        let wanted = self.simulation.takes_items() && (admission.has_items() || admission.is_closed());
+        if wanted || self.tasks.has_ready() {
             return Next::Now;
         }
         let now = self.clock.now();

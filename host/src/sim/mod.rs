@@ -20,6 +20,8 @@ mod admission_tests;
 #[cfg(test)]
 mod dispatcher_tests;
 #[cfg(test)]
+mod holding_tests;
+#[cfg(test)]
 mod loop_core_tests;
 #[cfg(test)]
 mod scripted;
@@ -44,6 +46,17 @@ pub trait Simulation: Send + Sized + 'static {
     type Item: Send + 'static;
     /// What a timer carries.
     type Timer: Send + 'static;
+
+    /// Called first in each turn. An error or a panic stops the loop for good.
+    fn begin_turn(&mut self, _cx: &mut LoopContext<'_, Self>) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    /// Whether this turn takes items from the queue. While it does not, the queue fills and posters wait; the loop then
+    /// sleeps through posts, so whoever ends that state has to [nudge](LoopHandle::nudge) it.
+    fn takes_items(&self) -> bool {
+        true
+    }
 
     /// Runs one item. An error or a panic stops the loop for good.
     fn run_item(&mut self, item: Self::Item, cx: &mut LoopContext<'_, Self>) -> anyhow::Result<()>;

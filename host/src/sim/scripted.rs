@@ -16,6 +16,8 @@ pub struct Script {
     pub log: Vec<String>,
     /// Written at the end of each turn and timer pass, if asked for.
     pub log_ends: bool,
+    /// Whether items are left in the queue.
+    pub holds: bool,
 }
 
 impl Script {
@@ -27,6 +29,10 @@ impl Script {
 impl Simulation for Script {
     type Item = ScriptItem;
     type Timer = ScriptTimer;
+
+    fn takes_items(&self) -> bool {
+        !self.holds
+    }
 
     fn run_item(&mut self, item: ScriptItem, cx: &mut Cx<'_>) -> anyhow::Result<()> {
         item(self, cx)

@@ -5,11 +5,13 @@
 //! operators ask, goes through the [`Reader`], whose thread sees only what is committed. Both stand on a [`Store`]:
 //! [`sqlite`] is the one there is. The loop thread never waits for any of it.
 
+pub mod agenda;
 pub mod backend;
 pub mod batch;
 pub mod error;
 pub mod event;
 
+pub use agenda::{Agenda, AgendaGuest, AgendaLimits};
 pub use backend::{Claim, EventQuery, Loaded, Store, StoreReader, StoreWriter, StoredGuest};
 pub use batch::{Batch, EventChange, EventCount, GuestChange};
 pub use error::StoreError;

@@ -36,7 +36,7 @@ enum Row<'a> {
 
 impl World {
     /// Tells what a transaction has changed. Entries of the undo log only say where to look: what is told is what is
-    /// there now, so that it is right whatever became of a slot within the transaction.
+    /// there now, so that it is right whatever became of a slot within the transaction. Entities come before their data.
     pub(super) fn tell_changes(&mut self, entries: &[Undo], changes: &mut Vec<WorldChange>) {
         let mut told = FxHashSet::default();
         // One entry needs no memory of those before it.
@@ -51,17 +51,18 @@ impl World {
                     }
                 }
                 Undo::Despawned(despawned) => changes.push(WorldChange::Despawned(despawned.record.entity.id)),
-                Undo::Data { slot, name, .. } => {
-                    if is_new(Row::Data(*slot, name)) {
-                        changes.extend(self.data_row(*slot, name));
-                    }
+                Undo::Data { .. } | Undo::Kv { .. } | Undo::Connection { .. } => {}
+            }
+        }
+        for undo in entries {
+            match undo {
+                Undo::Data { slot, name, .. } if is_new(Row::Data(*slot, name)) => {
+                    changes.extend(self.data_row(*slot, name));
                 }
-                Undo::Kv { space, key, .. } => {
-                    if is_new(Row::Kv(*space, key)) {
-                        changes.push(self.kv_row(*space, key));
-                    }
+                Undo::Kv { space, key, .. } if is_new(Row::Kv(*space, key)) => {
+                    changes.push(self.kv_row(*space, key));
                 }
-                Undo::Connection { .. } => {}
+                _ => {}
             }
         }
         if has_spawned {

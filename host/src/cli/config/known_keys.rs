@@ -40,7 +40,6 @@ pub fn words_of(key: &KeyPath) -> Option<Vec<&'static str>> {
 pub fn not_yet(key: &KeyPath, word: &str) -> Option<&'static str> {
     match (key.without_indices().as_str(), word) {
         ("guests.grants", "log" | "clock" | "random") => Some("every guest has it without a grant; leave it out"),
-        ("guests.grants", "events") => Some("delayed events come in a later version; use timers"),
         ("guests.grants", "services") => Some("services come in a later version; leave the grant out"),
         ("guests.kind", "service") => Some("services come in a later version"),
         _ => None,

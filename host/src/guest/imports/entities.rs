@@ -2,7 +2,7 @@
 
 use crate::guest::contract::sim::entities::{Entity, EntityError, Host};
 use crate::guest::contract::sim::types;
-use crate::guest::stage::Stage;
+use crate::guest::stage::{Durable, Stage};
 use crate::guest::state::InstanceState;
 use crate::world::{self, EntityId, SectorAddress, Spawn, ThinkerId, WorldError};
 
@@ -27,7 +27,7 @@ impl Host for InstanceState {
     }
 
     fn get(&mut self, id: u64) -> wasmtime::Result<Option<Entity>> {
-        Ok(self.stage()?.world.entity(EntityId(id)).map(shown))
+        Ok(self.stage_to_read(Durable::Entities)?.world.entity(EntityId(id)).map(shown))
     }
 
     fn move_to(&mut self, id: u64, to: types::Position) -> Answer<()> {
@@ -54,7 +54,7 @@ impl Host for InstanceState {
     }
 
     fn get_data(&mut self, id: u64, name: String) -> Answer<Option<Vec<u8>>> {
-        let data = self.stage()?.world.data(EntityId(id), &name).map(|data| data.map(<[u8]>::to_vec));
+        let data = self.stage_to_read(Durable::Entities)?.world.data(EntityId(id), &name).map(|data| data.map(<[u8]>::to_vec));
         answer(data.map_err(Refusal::World))
     }
 
@@ -68,18 +68,18 @@ impl Host for InstanceState {
 
     fn in_sector(&mut self, map: u32, sector_x: i32, sector_y: i32, limit: u32) -> wasmtime::Result<Vec<Entity>> {
         let address = SectorAddress { map, x: sector_x, y: sector_y };
-        let found = self.stage()?.world.in_sector(address, limit.min(MAX_FOUND) as usize);
+        let found = self.stage_to_read(Durable::Entities)?.world.in_sector(address, limit.min(MAX_FOUND) as usize);
         Ok(found.iter().map(shown).collect())
     }
 
     fn within(&mut self, center: types::Position, radius: u32, limit: u32) -> wasmtime::Result<Vec<Entity>> {
         let (radius, limit) = (radius.min(MAX_RADIUS), limit.min(MAX_FOUND) as usize);
-        let found = self.stage()?.world.within(position(center), radius, limit).map_err(wasmtime::Error::new)?;
+        let found = self.stage_to_read(Durable::Entities)?.world.within(position(center), radius, limit).map_err(wasmtime::Error::new)?;
         Ok(found.iter().map(shown).collect())
     }
 
     fn count(&mut self) -> wasmtime::Result<u64> {
-        Ok(self.stage()?.world.entity_count() as u64)
+        Ok(self.stage_to_read(Durable::Entities)?.world.entity_count() as u64)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::guest::contract::sim::kv::{Entry, Host, KvError};
+use crate::guest::stage::Durable;
 use crate::guest::state::InstanceState;
 use crate::world::WorldError;
 
@@ -12,7 +13,7 @@ const MAX_SCANNED: u32 = 1024;
 impl Host for InstanceState {
     fn get(&mut self, key: String) -> wasmtime::Result<Option<Vec<u8>>> {
         let space = Arc::clone(&self.identity.name);
-        Ok(self.stage()?.world.kv_get(&space, &key).map(<[u8]>::to_vec))
+        Ok(self.stage_to_read(Durable::Kv)?.world.kv_get(&space, &key).map(<[u8]>::to_vec))
     }
 
     fn set(&mut self, key: String, value: Vec<u8>) -> wasmtime::Result<Result<(), KvError>> {
@@ -43,7 +44,7 @@ impl Host for InstanceState {
     /// Ends early when the answer would be larger than one payload; the next page begins behind its last key.
     fn scan(&mut self, prefix: String, after: Option<String>, limit: u32) -> wasmtime::Result<Vec<Entry>> {
         let space = Arc::clone(&self.identity.name);
-        let stage = self.stage()?;
+        let stage = self.stage_to_read(Durable::Kv)?;
         let mut room = stage.limits.max_payload_bytes;
         let found = stage.world.kv_scan(&space, &prefix, after.as_deref(), limit.min(MAX_SCANNED) as usize);
         let mut entries = Vec::new();

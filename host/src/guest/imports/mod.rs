@@ -3,6 +3,7 @@
 
 mod clock;
 mod entities;
+pub(super) mod events;
 mod gate;
 mod kv;
 mod log;
@@ -39,6 +40,7 @@ pub(super) fn add_granted(linker: &mut Linker<InstanceState>, grant: Grant) -> w
     match grant {
         Grant::Timers => sim::timers::add_to_linker::<_, OfInstance>(linker, |state| state),
         Grant::Tasks => sim::tasks::add_to_linker::<_, OfInstance>(linker, |state| state),
+        Grant::Events => sim::events::add_to_linker::<_, OfInstance>(linker, |state| state),
         Grant::Entities => sim::entities::add_to_linker::<_, OfInstance>(linker, |state| state),
         Grant::Kv => sim::kv::add_to_linker::<_, OfInstance>(linker, |state| state),
         Grant::Gate => sim::gate::add_to_linker::<_, OfInstance>(linker, |state| state),

@@ -12,5 +12,6 @@ mod rules_tests;
 
 pub use problem::{Invalid, KeyPath, Problem, Step};
 pub use settings::{
-    Config, DispatchSettings, GateSettings, LogFormat, LogLevel, LogSettings, StoreSettings, WorldSettings,
+    Config, DispatchSettings, EventOptions, GateSettings, LogFormat, LogLevel, LogSettings, StoreSettings,
+    WorldSettings,
 };

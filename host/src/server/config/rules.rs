@@ -54,6 +54,13 @@ pub(crate) const LARGEST: &[(&str, u64)] = &[
     ("gate.max_backlog_kb", 1_048_576),
     ("gate.drain_timeout_ms", 600_000),
     ("store.checkpoint_interval_s", 86_400),
+    ("store.max_pending_batches", 1_000_000),
+    ("events.look_ahead_s", 86_400),
+    ("events.max_in_memory", 16_777_216),
+    ("events.max_attempts", 1_000_000),
+    ("events.retry_ms", 86_400_000),
+    ("events.max_pending", 1_000_000_000_000),
+    ("events.budget_ms", 10_000),
     ("guests.max_memory_mb", 4096),
 ];
 

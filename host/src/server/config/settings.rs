@@ -47,6 +47,8 @@ pub struct Config {
     pub admin: AdminOptions,
     /// Durable state.
     pub store: StoreSettings,
+    /// Delayed events.
+    pub events: EventOptions,
     /// The log.
     pub log: LogSettings,
     /// The guests, in the order in which they are started.
@@ -66,6 +68,7 @@ impl Default for Config {
             gate: GateSettings::default(),
             admin: AdminOptions::default(),
             store: StoreSettings::default(),
+            events: EventOptions::default(),
             log: LogSettings::default(),
             guests: Vec::new(),
         }
@@ -146,13 +149,15 @@ pub struct GateSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StoreSettings {
-    /// Time between two saves of the guests' own state.
+    /// Time between two saves of what is not committed at once: where NPCs went by themselves, and the guests' own state.
     pub checkpoint_interval_s: u64,
+    /// Batches of changes that may wait for the disk before the loop takes no more work.
+    pub max_pending_batches: usize,
 }
 
 impl Default for StoreSettings {
     fn default() -> Self {
-        StoreSettings { checkpoint_interval_s: 30 }
+        StoreSettings { checkpoint_interval_s: 30, max_pending_batches: 64 }
     }
 }
 
@@ -160,6 +165,54 @@ impl StoreSettings {
     /// `checkpoint_interval_s` as a duration.
     pub fn checkpoint_interval(&self) -> Duration {
         Duration::from_secs(self.checkpoint_interval_s)
+    }
+}
+
+/// Delayed events.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EventOptions {
+    /// Events due within this time are held in memory, later ones only in the store.
+    pub look_ahead_s: u64,
+    /// Events of one guest in memory.
+    pub max_in_memory: usize,
+    /// Attempts after which an event that fails is parked.
+    pub max_attempts: u32,
+    /// Pause after the first attempt that failed; it doubles with each.
+    pub retry_ms: u64,
+    /// Pending events of one guest.
+    pub max_pending: u64,
+    /// Time of one turn of the loop for events that are due, looked at between two of them.
+    pub budget_ms: u64,
+}
+
+impl Default for EventOptions {
+    fn default() -> Self {
+        EventOptions {
+            look_ahead_s: 60,
+            max_in_memory: 16_384,
+            max_attempts: 5,
+            retry_ms: 1000,
+            max_pending: 10_000_000,
+            budget_ms: 5,
+        }
+    }
+}
+
+impl EventOptions {
+    /// `look_ahead_s` as a duration.
+    pub fn look_ahead(&self) -> Duration {
+        Duration::from_secs(self.look_ahead_s)
+    }
+
+    /// `retry_ms` as a duration.
+    pub fn retry(&self) -> Duration {
+        Duration::from_millis(self.retry_ms)
+    }
+
+    /// `budget_ms` as a duration.
+    pub fn budget(&self) -> Duration {
+        Duration::from_millis(self.budget_ms)
     }
 }
 

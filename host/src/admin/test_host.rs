@@ -1,0 +1,153 @@
+//! A host for tests of the control port: it answers by rules that a test can see through, behind a real port on the
+//! loopback interface.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use super::{AdminOptions, BoundControlPort, ControlError, ControlPort, DataDir, HostControl};
+use crate::store::{Event, EventQuery};
+
+/// A host with a status, with task 7, which can be cancelled once, and with events.
+#[derive(Default)]
+pub(super) struct Host {
+    pub cancelled: Mutex<bool>,
+    /// Whether it never answers to what takes it time.
+    pub hangs: bool,
+    /// Pending events, in the order of their ids.
+    pub events: Mutex<Vec<Event>>,
+    /// What the list was asked for, one after another.
+    pub queries: Arc<Mutex<Vec<EventQuery>>>,
+    /// What the store says to a save and a backup; nothing where it does as it is told.
+    pub broken: Option<String>,
+    /// The backups that were made.
+    pub backups: Arc<Mutex<Vec<PathBuf>>>,
+}
+
+impl Host {
+    pub fn with_events(events: Vec<Event>) -> Self {
+        Self { events: Mutex::new(events), ..Self::default() }
+    }
+
+    async fn hang(&self) {
+        if self.hangs {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    fn change<T>(&self, sequence: u64, change: impl FnOnce(&mut Vec<Event>, usize) -> T) -> Result<T, ControlError> {
+        let mut events = self.events.lock().unwrap();
+        let place = events.iter().position(|event| event.sequence == sequence);
+        Ok(change(&mut events, place.ok_or(ControlError::NoSuchEvent { sequence })?))
+    }
+}
+
+impl HostControl for Host {
+    async fn status(&self) -> Result<Value, ControlError> {
+        self.hang().await;
+        Ok(json!({"uptime_ms": 5, "loop": {"executed": 3}}))
+    }
+
+    async fn cancel_task(&self, task: u64) -> Result<(), ControlError> {
+        let mut cancelled = self.cancelled.lock().unwrap();
+        if task != 7 || std::mem::replace(&mut cancelled, true) {
+            return Err(ControlError::NoSuchTask { task });
+        }
+        Ok(())
+    }
+
+    async fn events(&self, query: EventQuery) -> Result<Vec<Event>, ControlError> {
+        let events = self.events.lock().unwrap();
+        let asked_for = |event: &&Event| {
+            query.guest.as_ref().is_none_or(|guest| *guest == event.guest)
+                && (event.parked || !query.parked_only)
+                && query.after.is_none_or(|after| event.id() > after)
+        };
+        let page = events.iter().filter(asked_for).take(query.limit).cloned().collect();
+        self.queries.lock().unwrap().push(query);
+        Ok(page)
+    }
+
+    async fn event(&self, sequence: u64) -> Result<Event, ControlError> {
+        self.hang().await;
+        self.change(sequence, |events, at| events[at].clone())
+    }
+
+    async fn cancel_event(&self, sequence: u64) -> Result<(), ControlError> {
+        self.change(sequence, |events, at| drop(events.remove(at)))
+    }
+
+    async fn retry_event(&self, sequence: u64) -> Result<(), ControlError> {
+        self.change(sequence, |events, at| match events[at].attempts {
+            0 => Err(ControlError::NotFailed { sequence }),
+            _ => {
+                events[at] = events[at].retried(0);
+                Ok(())
+            }
+        })?
+    }
+
+    async fn drop_event(&self, sequence: u64) -> Result<(), ControlError> {
+        self.change(sequence, |events, at| match events[at].parked {
+            false => Err(ControlError::NotParked { sequence }),
+            true => {
+                events.remove(at);
+                Ok(())
+            }
+        })?
+    }
+
+    async fn save(&self) -> Result<(), ControlError> {
+        self.hang().await;
+        self.broken.clone().map_or(Ok(()), |reason| Err(ControlError::SaveFailed { reason }))
+    }
+
+    async fn backup(&self, file: PathBuf) -> Result<(), ControlError> {
+        self.hang().await;
+        if let Some(reason) = self.broken.clone() {
+            return Err(ControlError::BackupRefused { reason });
+        }
+        self.backups.lock().unwrap().push(file);
+        Ok(())
+    }
+}
+
+pub(super) struct Running {
+    pub root: tempfile::TempDir,
+    pub data_dir: DataDir,
+    pub port: ControlPort,
+}
+
+pub(super) async fn running(host: Host) -> Running {
+    let root = tempfile::tempdir().unwrap();
+    let data_dir = DataDir::open(root.path()).unwrap();
+    let bound = BoundControlPort::bind(&AdminOptions::default()).await.unwrap();
+    let port = bound.open(&data_dir, Arc::new(host)).unwrap();
+    Running { root, data_dir, port }
+}
+
+/// Runs blocking client code while the port's runtime goes on.
+pub(super) async fn asked<T: Send + 'static>(ask: impl FnOnce() -> T + Send + 'static) -> T {
+    timeout(Duration::from_secs(30), spawn_blocking(ask)).await.expect("no answer within 30 s").unwrap()
+}
+
+/// Sends a request written by hand, and returns the status code and the body.
+pub(super) async fn raw(address: SocketAddr, request: &str) -> (u16, String) {
+    let request = request.replace('\n', "\r\n");
+    asked(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+        let body = answer.split_once("\r\n\r\n").unwrap().1.to_owned();
+        (status, body)
+    })
+    .await
+}
