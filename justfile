@@ -34,6 +34,12 @@ test:
     cargo test --workspace
     cargo test --manifest-path guests/Cargo.toml --workspace
 
+# Kill an optimised host with SIGKILL again and again, and look whether anything is lost or done twice: just crash 500
+crash ROUNDS="100":
+    cargo build --release --workspace --bins --tests
+    {{host}} guest build tests/guests >&2
+    WHEELHOUSE_CRASH_ROUNDS="$1" cargo test --release --workspace --test end_to_end crash:: -- --nocapture
+
 # Run the benchmarks, which print tables with peers measured in the same run: just bench thinking
 bench *ARGS:
     cargo build --release --workspace --bins --benches

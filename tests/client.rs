@@ -27,11 +27,12 @@ impl Client {
 
     /// Sends a frame.
     pub fn send(&mut self, packet: impl AsRef<[u8]>) {
-        let packet = packet.as_ref();
-        let length = u16::try_from(packet.len()).expect("a frame has at most 65535 bytes");
-        let mut frame = length.to_be_bytes().to_vec();
-        frame.extend_from_slice(packet);
-        self.send_raw(&frame);
+        self.send_raw(&frame(packet.as_ref()));
+    }
+
+    /// Sends a frame; false once the host has closed the connection.
+    pub fn try_send(&mut self, packet: impl AsRef<[u8]>) -> bool {
+        self.try_send_raw(&frame(packet.as_ref()))
     }
 
     /// Sends bytes that need not be a frame.
@@ -68,6 +69,14 @@ impl Client {
         }
     }
 
+    /// Whether a packet, or the end of the connection, comes within `limit`. It can be received afterwards.
+    pub fn hears_within(&mut self, limit: Duration) -> bool {
+        self.socket.set_read_timeout(Some(limit)).expect("the limit is positive");
+        let heard = self.socket.peek(&mut [0]);
+        self.socket.set_read_timeout(Some(PATIENCE)).expect("the limit is positive");
+        !matches!(heard, Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut))
+    }
+
     /// Sends a packet and answers the next one that comes.
     pub fn ask(&mut self, packet: impl AsRef<[u8]>) -> String {
         self.send(packet);
@@ -82,13 +91,18 @@ impl Client {
 
     /// Asks again and again until that is the answer.
     pub fn ask_until(&mut self, packet: &str, answer: &str) {
+        self.ask_until_it(packet, &format!("the answer {answer:?}"), |answered| answered == answer);
+    }
+
+    /// Asks again and again until the answer is such that `condition`, and answers it.
+    pub fn ask_until_it(&mut self, packet: &str, what: &str, condition: impl Fn(&str) -> bool) -> String {
         let until = Instant::now() + PATIENCE;
         loop {
             let answered = self.ask(packet);
-            if answered == answer {
-                return;
+            if condition(&answered) {
+                return answered;
             }
-            assert!(Instant::now() < until, "{packet} is still answered with {answered:?}, not {answer:?}");
+            assert!(Instant::now() < until, "{what} did not come about; {packet} is answered with {answered:?}");
             thread::sleep(PAUSE);
         }
     }
@@ -112,6 +126,13 @@ impl Client {
     pub fn end_sending(&mut self) {
         self.socket.shutdown(Shutdown::Write).expect("the connection is open");
     }
+}
+
+fn frame(packet: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(packet.len()).expect("a frame has at most 65535 bytes");
+    let mut frame = length.to_be_bytes().to_vec();
+    frame.extend_from_slice(packet);
+    frame
 }
 
 /// An empty HTTP request to the control port. Answers the status and the body.

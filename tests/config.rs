@@ -77,7 +77,7 @@ impl Guest {
     /// A guest with every grant that its kind can have.
     pub fn new(name: &str, kind: &str, file: impl Into<PathBuf>) -> Self {
         let grants: &[&str] = match kind {
-            "game" => &["timers", "tasks", "entities", "kv", "gate", "metrics"],
+            "game" => &["timers", "tasks", "events", "entities", "kv", "gate", "metrics"],
             "job" => &["metrics"],
             _ => &["entities", "kv", "metrics"],
         };
@@ -119,6 +119,11 @@ impl Guest {
 pub fn hostile(name: &str, kind: &str) -> Guest {
     let package = if kind == "step-task" { "hostile-step".to_owned() } else { format!("hostile-{kind}") };
     Guest::new(name, kind, built(&tests_folder().join("guests"), &package))
+}
+
+/// The guest that keeps ledgers and schedules events, from `tests/guests`.
+pub fn ledger() -> Guest {
+    Guest::new("ledger", "game", built(&tests_folder().join("guests"), "ledger"))
 }
 
 /// A guest of the example world.

@@ -62,20 +62,40 @@ impl World {
 
     /// Starts the program, and waits until the world runs.
     pub fn serve(&self) -> Host {
+        self.start().wait()
+    }
+
+    /// Starts the program, and waits for nothing.
+    pub fn start(&self) -> Starting {
         let mut command = self.serve_command();
         let mut process =
             command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program can be started");
         let log = Log::follow(process.stderr.take().expect("it was asked for"));
-        let mut host = Host { process, log, gate: ([0; 4], 0).into(), world: self.clone() };
+        Starting(Host { process, log, gate: ([0; 4], 0).into(), world: self.clone() })
+    }
+
+    /// Starts the program, which must fail, and answers the line that says why.
+    pub fn serve_and_fail(&self) -> String {
+        failure_of(&mut self.serve_command())
+    }
+}
+
+/// A program that was started, and whose world may not run yet. It is killed when this is dropped.
+pub struct Starting(Host);
+
+impl Starting {
+    /// Waits until the world runs.
+    pub fn wait(self) -> Host {
+        let Self(mut host) = self;
         let line = host.log.wait_for(&["the world runs", "gate="]);
         let gate = line.split_whitespace().find_map(|word| word.strip_prefix("gate="));
         host.gate = gate.and_then(|gate| gate.parse().ok()).expect("the line tells the gate's address");
         host
     }
 
-    /// Starts the program, which must fail, and answers the line that says why.
-    pub fn serve_and_fail(&self) -> String {
-        failure_of(&mut self.serve_command())
+    /// Kills it, however far it has come.
+    pub fn kill(self) -> Vec<String> {
+        self.0.kill()
     }
 }
 
@@ -124,10 +144,33 @@ impl Host {
 
     /// What `wheelhouse status --json` prints.
     pub fn status(&self) -> Value {
-        let output = wheelhouse().args(["status", "--json", "--data-dir"]).arg(self.world.data_dir()).output();
-        let output = output.expect("the program can be started");
-        assert!(output.status.success(), "no status: {}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice(&output.stdout).expect("the status is JSON")
+        self.command(&["status"])
+    }
+
+    /// What a command of the program about this host prints as JSON.
+    pub fn command(&self, arguments: &[&str]) -> Value {
+        let output = self.command_line(arguments).output().expect("the program can be started");
+        assert!(output.status.success(), "{arguments:?} failed: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("it prints JSON")
+    }
+
+    /// Why a command about this host fails, as it must.
+    pub fn failure_of(&self, arguments: &[&str]) -> String {
+        failure_of(&mut self.command_line(arguments))
+    }
+
+    /// A command of the program about this host.
+    pub fn command_line(&self, arguments: &[&str]) -> Command {
+        let mut command = wheelhouse();
+        command.args(arguments).args(["--json", "--data-dir"]).arg(self.world.data_dir());
+        command
+    }
+
+    /// The pending events, as `wheelhouse events list` tells of them.
+    pub fn events(&self, filter: &[&str]) -> Vec<Value> {
+        let mut list = self.command(&[&["events", "list", "--limit", "0"], filter].concat());
+        let Value::Array(events) = list["events"].take() else { panic!("this is no list of events: {list}") };
+        events
     }
 
     /// Waits until the status is such that `condition`, and answers it.
@@ -176,9 +219,19 @@ impl Host {
         stopped.log
     }
 
+    /// Kills the program with SIGKILL, wherever it is in what it does, and answers its log.
+    pub fn kill(self) -> Vec<String> {
+        self.stop_by(Signal::KILL).log
+    }
+
+    /// Sends the program a signal, and waits for nothing.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.process), signal).expect("it is this process's child");
+    }
+
     /// Stops the program with a signal, and waits for its end.
     pub fn stop_by(mut self, signal: Signal) -> Stopped {
-        kill_process(Pid::from_child(&self.process), signal).expect("the program runs");
+        self.signal(signal);
         let log = self.log.wait_for_end();
         let status = self.process.wait().expect("it is this process's child").code();
         let panic = log.iter().find(|line| line.contains("thread '") && line.contains("panicked at"));

@@ -7,17 +7,23 @@ mod client;
 mod config;
 mod echo;
 mod host;
+mod ledger;
 mod log;
+mod mount;
 mod program;
+mod random;
 
 use std::time::Duration;
 
 pub use client::{Client, PAUSE};
-pub use config::{Config, Guest, example, hostile, tests_folder, workspace};
+pub use config::{Config, Guest, example, hostile, ledger, tests_folder, workspace};
 pub use echo::Echo;
-pub use host::{Host, Stopped, World, guest};
+pub use host::{Host, Starting, Stopped, World, guest};
+pub use ledger::{EventId, Ran, assert_no_drift, wait_until_wall, wall_ms};
 pub use log::Log;
+pub use mount::Mount;
 pub use program::{failure_of, wheelhouse};
+pub use random::Random;
 
 /// How long anything is waited for. Far more than it takes, since other programs want the machine too.
 pub const PATIENCE: Duration = Duration::from_secs(20);

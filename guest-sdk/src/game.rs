@@ -94,8 +94,36 @@ pub trait Game: Serialize + DeserializeOwned + 'static {
         Ok(())
     }
 
-    /// A delayed event is due. An error leaves it pending, to be tried again; a game that schedules events handles
-    /// them here.
+    /// A delayed event is due; a game that schedules [`events`](crate::events) handles them here.
+    ///
+    /// What this handler changes and that the event has run are kept together: after a crash there is either both of it
+    /// or neither, and in the second case the event runs again. An error or a panic leaves the event pending: it is
+    /// tried again after a pause, which doubles, and after `events.max_attempts` failures it is parked, until an
+    /// operator lets it run again or drops it. Others are not held up meanwhile.
+    ///
+    /// `event.late_ms` says how long ago it was due, which may be days where the host was down; `event.missed` how many
+    /// earlier runs of a repeating event this one stands for as well.
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # use wheelhouse_guest::prelude::*;
+    /// # #[derive(Serialize, Deserialize)]
+    /// # struct Farm;
+    /// # impl Game for Farm {
+    /// #     type Config = ();
+    /// #     fn init(_config: (), _occasion: Occasion) -> Result<Self, Refusal> { Ok(Self) }
+    /// fn on_event(&mut self, event: DueEvent) -> Result<(), Refusal> {
+    ///     match event.kind.as_str() {
+    ///         "ripen" => {
+    ///             let field: u32 = event.read()?;
+    ///             kv::set(&format!("ripe/{field}"), &true)?;
+    ///             Ok(())
+    ///         }
+    ///         other => refuse!("nobody scheduled an event {other:?}"),
+    ///     }
+    /// }
+    /// # }
+    /// ```
     fn on_event(&mut self, event: DueEvent) -> Result<(), Refusal> {
         refuse!("this game handles no events, and got one of the kind {:?}", event.kind)
     }

@@ -31,7 +31,8 @@
 //!
 //! Each of these pages has an example. What a guest may call is in the modules: [`log`], [`clock`] and [`random`] are
 //! open to all, the others are granted by the host's configuration. A thinker and a step task read [`entities`] and
-//! [`kv`] but cannot change them; a job sees neither.
+//! [`kv`] but cannot change them; a job sees neither. What a game wants done later is a [timer](timers), where it may be
+//! lost when the host stops, and an [event](events), where it must happen.
 //!
 //! # Saving and restoring
 //!
@@ -91,7 +92,7 @@ pub mod tasks {
 pub use postcard;
 pub use serde;
 
-pub use bindings::events::DueEvent;
+pub use bindings::events::{DueEvent, EventId};
 pub use bindings::stepping::StepResult;
 pub use bindings::tasks::TaskFailure;
 pub use bindings::thinking::{Action, Intent, Npc, Sighting, Traits};
@@ -104,9 +105,9 @@ pub use thinker::{Batch, BatchThinker, Context, Thinker};
 /// Everything that a guest usually needs: `use wheelhouse_guest::prelude::*`.
 pub mod prelude {
     pub use crate::{
-        Action, Batch, BatchThinker, ConnectionId, Context, DueEvent, EntityId, FiredTimer, Game, Handle, Intent, Npc,
-        Occasion, Position, Refusal, Session, Sighting, StepResult, StepTask, TaskFailure, TaskId, Thinker, TimerId,
-        Traits,
+        Action, Batch, BatchThinker, ConnectionId, Context, DueEvent, EntityId, EventId, FiredTimer, Game, Handle,
+        Intent, Npc, Occasion, Position, Refusal, Session, Sighting, StepResult, StepTask, TaskFailure, TaskId,
+        Thinker, TimerId, Traits,
     };
     pub use crate::{clock, entities, events, gate, kv, metrics, random, services, tasks, timers};
     pub use crate::{debug, error, info, refuse, trace, warn};

@@ -1,8 +1,13 @@
 //! The end-to-end tests: the real program, real components, real sockets. A module for each thing that can go wrong.
 
 mod broken_guest_files;
+mod broken_stores;
 mod clients;
+mod crash;
+mod durability;
 mod endless_jobs;
+mod events;
+mod failing_events;
 mod hostile_games;
 mod hostile_starts;
 mod hostile_tasks;

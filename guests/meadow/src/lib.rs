@@ -12,6 +12,8 @@ pub mod kind {
     pub const SHEEP: u32 = 2;
     /// A wolf.
     pub const WOLF: u32 = 3;
+    /// Something that somebody has planted.
+    pub const CROP: u32 = 4;
 
     /// The name of a kind.
     pub fn name(kind: u32) -> &'static str {
@@ -19,6 +21,7 @@ pub mod kind {
             PLAYER => "player",
             SHEEP => "sheep",
             WOLF => "wolf",
+            CROP => "crop",
             _ => "thing",
         }
     }

@@ -2,11 +2,16 @@
 
 use std::fmt;
 
+use crate::battles::WOLVES;
+
 /// How far one `walk` goes at most, in tiles along each axis.
 pub const LONGEST_STEP: i32 = 2;
 
 /// The longest text that `say` and `ping` carry, in bytes.
 pub const LONGEST_TEXT: usize = 200;
+
+/// How long a name is at most, in bytes.
+const LONGEST_NAME: usize = 20;
 
 /// The sides of a map that `terrain` makes.
 pub const TERRAIN_SIZES: std::ops::RangeInclusive<u32> = 16..=4096;
@@ -18,6 +23,12 @@ look             tells what is near: name, id, x, y
 walk DX DY       goes there, at most 2 tiles along each axis; also: north, south, east, west
 say TEXT         is heard within 16 tiles
 attack ID        hurts somebody on a neighbouring tile
+name NAME        tells who you are; you go on where you left
+plant            plants a crop where you stand, which ripens also while you are away
+harvest          takes in a ripe crop within reach
+challenge NAME   marches against somebody; also: challenge wolves
+retreat          calls that off
+chronicle        tells how your battles ended
 terrain SEED SIZE  makes a map and tells about it, while everything goes on
 census           counts what is on the map of the village
 help             tells this";
@@ -35,6 +46,18 @@ pub enum Command<'a> {
     Say(&'a str),
     /// To hurt an entity.
     Attack(u64),
+    /// To be known by a name.
+    Name(&'a str),
+    /// To plant a crop.
+    Plant,
+    /// To take in a ripe crop.
+    Harvest,
+    /// To march against somebody.
+    Challenge(&'a str),
+    /// To call that off.
+    Retreat,
+    /// To read how battles ended.
+    Chronicle,
     /// To have a map made.
     Terrain {
         /// What the map follows from.
@@ -92,6 +115,15 @@ pub fn parse(packet: &[u8]) -> Result<Command<'_>, NoCommand<'_>> {
         "say" if rest.is_empty() => Err(NoCommand::Usage("say TEXT")),
         "say" => text(rest).map(Command::Say),
         "attack" => rest.parse().map(Command::Attack).map_err(|_| NoCommand::Usage("attack ID, as look tells it")),
+        "name" if rest == WOLVES => Err(NoCommand::Usage("name NAME, and wolves is no name for a person")),
+        "name" => name(rest).map(Command::Name).ok_or(NoCommand::Usage("name NAME, of at most 20 letters and digits")),
+        "plant" => Ok(Command::Plant),
+        "harvest" => Ok(Command::Harvest),
+        "challenge" => {
+            name(rest).map(Command::Challenge).ok_or(NoCommand::Usage("challenge NAME, or challenge wolves"))
+        }
+        "retreat" => Ok(Command::Retreat),
+        "chronicle" => Ok(Command::Chronicle),
         "terrain" => terrain(rest).ok_or(NoCommand::Usage("terrain SEED SIZE, a size from 16 to 4096")),
         "census" => Ok(Command::Census),
         "help" => Ok(Command::Help),
@@ -101,6 +133,11 @@ pub fn parse(packet: &[u8]) -> Result<Command<'_>, NoCommand<'_>> {
 
 fn text(text: &str) -> Result<&str, NoCommand<'_>> {
     if text.len() > LONGEST_TEXT { Err(NoCommand::TextTooLong) } else { Ok(text) }
+}
+
+fn name(text: &str) -> Option<&str> {
+    let is_name = !text.is_empty() && text.len() <= LONGEST_NAME && text.chars().all(char::is_alphanumeric);
+    is_name.then_some(text)
 }
 
 fn walk(arguments: &str) -> Option<Command<'_>> {
@@ -139,13 +176,25 @@ mod tests {
         assert_eq!(parse(b"walk -1 2"), Ok(Command::Walk(-1, 2)));
         assert_eq!(parse(b"north"), Ok(Command::Walk(0, -1)));
         assert_eq!(parse(b"attack 17\n"), Ok(Command::Attack(17)));
+        assert_eq!(parse(b"name Ann"), Ok(Command::Name("Ann")));
+        assert_eq!(parse(b"plant"), Ok(Command::Plant));
+        assert_eq!(parse(b"challenge wolves"), Ok(Command::Challenge("wolves")));
         assert_eq!(parse(b"terrain 7 1024"), Ok(Command::Terrain { seed: 7, size: 1024 }));
     }
 
     #[test]
     fn wrong_arguments_are_answered_with_the_usage() {
-        for line in ["walk", "walk 1", "walk 1 2 3", "walk 3 0", "walk north", "terrain 1 5000", "attack wolf", "say"] {
+        for line in
+            ["walk", "walk 1", "walk 1 2 3", "walk 3 0", "walk north", "terrain 1 5000", "attack wolf", "say", "name"]
+        {
             assert!(matches!(parse(line.as_bytes()), Err(NoCommand::Usage(_))), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_one_word_and_short_and_not_that_of_the_wolves() {
+        for name in ["Ann Lee", "Ann/Lee", "wolves", "AnnAnnAnnAnnAnnAnnAnn"] {
+            assert!(matches!(parse(format!("name {name}").as_bytes()), Err(NoCommand::Usage(_))), "{name}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! How large Meadow is and who lives there: the rules' table of the configuration.
 
+use std::time::Duration;
+
 use meadow::{DEFAULT_MAP_SECTORS, Field, MAP, SECTOR_TILES};
 use serde::Deserialize;
 use wheelhouse_guest::prelude::*;
@@ -19,11 +21,15 @@ pub struct Config {
     pub wolves: u32,
     /// How many players have their homes side by side; as many rows are used before homes are shared.
     pub player_grid: u16,
+    /// How long a crop takes from one stage to the next, in seconds.
+    pub ripen_s: u32,
+    /// How long a battle takes until it is settled, in seconds.
+    pub battle_s: u32,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { map_sectors: DEFAULT_MAP_SECTORS, sheep: 950, wolves: 50, player_grid: 5 }
+        Self { map_sectors: DEFAULT_MAP_SECTORS, sheep: 950, wolves: 50, player_grid: 5, ripen_s: 20, battle_s: 60 }
     }
 }
 
@@ -31,6 +37,16 @@ impl Config {
     /// The map.
     pub fn field(&self) -> Field {
         Field::new(self.map_sectors)
+    }
+
+    /// How long a crop takes from one stage to the next.
+    pub fn ripen(&self) -> Duration {
+        Duration::from_secs(self.ripen_s.into())
+    }
+
+    /// How long a battle takes until it is settled.
+    pub fn battle(&self) -> Duration {
+        Duration::from_secs(self.battle_s.into())
     }
 
     /// Where the player of a slot lives: the middle of the slot's block, row by row, wrapping at the map's border.

@@ -1,12 +1,16 @@
-//! The rules of Meadow: players walk among sheep and wolves, look, talk and fight. A packet is one line of text, so that
-//! a person can play by hand.
+//! The rules of Meadow: players walk among sheep and wolves, look, talk and fight, plant and harvest, and march to
+//! battles that are settled later. A packet is one line of text, so that a person can play by hand.
 //!
-//! Nothing is kept in memory but the configuration: who plays and how many live is in `kv`, health in the entities.
+//! Nothing is kept in memory but the configuration: who plays and how many live is in `kv`, health and crops are in the
+//! entities, and what is to happen later waits as an event. So all of it is there after a restart.
 
+mod battles;
 mod command;
 mod config;
+mod crops;
 mod errands;
 mod fight;
+mod persons;
 mod players;
 mod population;
 
@@ -61,6 +65,12 @@ impl Game for Rules {
             Ok(Command::Walk(dx, dy)) => self.walk(connection, dx, dy),
             Ok(Command::Say(text)) => say(connection, text),
             Ok(Command::Attack(target)) => fight::attack(&self.config, connection, target),
+            Ok(Command::Name(name)) => players::introduce(connection, name),
+            Ok(Command::Plant) => crops::plant(&self.config, connection),
+            Ok(Command::Harvest) => crops::harvest(connection),
+            Ok(Command::Challenge(defender)) => battles::challenge(&self.config, connection, defender),
+            Ok(Command::Retreat) => battles::retreat(connection),
+            Ok(Command::Chronicle) => chronicle(connection),
             Ok(Command::Terrain { seed, size }) => errands::terrain(connection, seed, size),
             Ok(Command::Census) => errands::census(connection),
             Ok(Command::Help) => answer(connection, command::HELP),
@@ -76,6 +86,14 @@ impl Game for Rules {
         match timer.name.as_str() {
             population::TIMER => population::turn(&self.config, &timer),
             other => refuse!("nobody set a timer {other:?}"),
+        }
+    }
+
+    fn on_event(&mut self, event: DueEvent) -> Result<(), Refusal> {
+        match event.kind.as_str() {
+            crops::RIPEN => crops::ripen(&self.config, &event),
+            battles::BATTLE => battles::settle(&event),
+            other => refuse!("nobody scheduled an event {other:?}"),
         }
     }
 
@@ -105,6 +123,9 @@ fn look(connection: ConnectionId) -> Result<(), Refusal> {
     for entity in near.iter().filter(|entity| entity.id != own.id).take(MAX_SEEN as usize) {
         let (name, place) = (kind::name(entity.kind), entity.position);
         write!(view, "\n{name} {} {} {}", entity.id, place.x, place.y)?;
+        if entity.kind == kind::CROP {
+            write!(view, " {}", crops::stage(entity.id)?)?;
+        }
     }
     answer(connection, view)
 }
@@ -116,6 +137,15 @@ fn say(connection: ConnectionId, text: &str) -> Result<(), Refusal> {
     let hearers: Vec<_> = near.iter().filter_map(|entity| entity.connection).collect();
     gate::send_all(&hearers, format!("{} says {text}", speaker.id))?;
     Ok(())
+}
+
+/// Tells a player how their battles ended, the latest last.
+fn chronicle(connection: ConnectionId) -> Result<(), Refusal> {
+    let Some((_, name)) = players::named(connection)? else {
+        return answer(connection, players::NAMELESS);
+    };
+    let lines = persons::chronicle(&name)?;
+    answer(connection, format!("the chronicle of {name}: {}\n{}", lines.len(), lines.join("\n")).trim_end())
 }
 
 /// The entity that a connection moves.

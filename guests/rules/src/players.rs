@@ -1,25 +1,32 @@
-//! Who plays: which entity a connection moves, and where it lives. All of it is in `kv`, so that a new instance of the
-//! rules knows every player.
+//! Who plays: which entity a connection moves, where it lives, and the name, if it was told. All of it is in `kv`, so
+//! that a new instance of the rules knows every player.
 
 use serde::{Deserialize, Serialize};
 use wheelhouse_guest::prelude::*;
 
 use crate::config::Config;
+use crate::persons::{self, Person};
+use crate::{answer, player_entity};
 use meadow::kind;
 
 const PREFIX: &str = "player/";
 const SLOTS: &str = "slots";
 
+/// What a player is told who wants what only somebody with a name can do.
+pub const NAMELESS: &str = "tell your name first: name NAME";
+
 /// How many players one look into `kv` returns at most.
 const PAGE: u32 = 1024;
 
 /// A player who is connected.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Player {
     /// The entity in the world.
     pub entity: EntityId,
     /// Which home is theirs.
     slot: u32,
+    /// Which person they are, once they have told.
+    name: Option<String>,
 }
 
 impl Player {
@@ -35,16 +42,38 @@ pub fn enter(connection: ConnectionId, config: &Config) -> Result<(), Refusal> {
     let slot = first_free(&mut slots);
     let entity = entities::spawn(kind::PLAYER, config.home(slot), None)?;
     entities::set_connection(entity, Some(connection))?;
-    kv::set(&key(connection), &Player { entity, slot })?;
+    kv::set(&key(connection), &Player { entity, slot, name: None })?;
     kv::set(SLOTS, &slots)?;
     Ok(())
+}
+
+/// Makes a player the person of that name, who goes on where they left.
+pub fn introduce(connection: ConnectionId, name: &str) -> Result<(), Refusal> {
+    let Some(player) = find(connection)? else { refuse!("connection {connection} has no player") };
+    if let Some(name) = player.name {
+        return answer(connection, format!("you are {name} already"));
+    }
+    let (person, welcome) = match persons::find(name)? {
+        Some(Person { connection: Some(_), .. }) => return answer(connection, format!("{name} is here already")),
+        Some(person) => {
+            entities::move_to(player.entity, person.place)?;
+            (person, "welcome back")
+        }
+        None => {
+            let place = player_entity(connection)?.position;
+            (Person { connection: None, place, harvest: 0, battle: None }, "welcome")
+        }
+    };
+    persons::keep(name, &Person { connection: Some(connection), ..person.clone() })?;
+    kv::set(&key(connection), &Player { name: Some(name.into()), ..player })?;
+    let Position { x, y, .. } = person.place;
+    answer(connection, format!("{welcome} {name}, at {x} {y}, harvest {}", person.harvest))
 }
 
 /// Takes a player out of the world.
 pub fn leave(connection: ConnectionId) -> Result<(), Refusal> {
     let Some(player) = find(connection)? else { return Ok(()) };
-    // Nobody else removes a player's entity; should it be gone all the same, the player leaves without it.
-    let _ = entities::despawn(player.entity);
+    depart(&player)?;
     kv::delete(&key(connection))?;
     let mut slots = taken_slots()?;
     if let Some(taken) = slots.get_mut(player.slot as usize) {
@@ -54,12 +83,30 @@ pub fn leave(connection: ConnectionId) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Takes a player's entity away; a person comes back to where it stood.
+fn depart(player: &Player) -> Result<(), Refusal> {
+    // Nobody else removes a player's entity; should it be gone all the same, the player leaves without it.
+    let entity = entities::find(player.entity);
+    let _ = entities::despawn(player.entity);
+    let Some(name) = &player.name else { return Ok(()) };
+    let Some(person) = persons::find(name)? else { return Ok(()) };
+    let place = entity.map_or(person.place, |entity| entity.position);
+    persons::keep(name, &Person { connection: None, place, ..person })
+}
+
 /// The player of a connection.
 pub fn find(connection: ConnectionId) -> Result<Option<Player>, Refusal> {
     Ok(kv::get(&key(connection))?)
 }
 
-/// Takes out everybody who was there when the host stopped: no connection outlives that.
+/// The entity and the name of a player who has told it.
+pub fn named(connection: ConnectionId) -> Result<Option<(entities::Entity, String)>, Refusal> {
+    let entity = player_entity(connection)?;
+    Ok(find(connection)?.and_then(|player| player.name).map(|name| (entity, name)))
+}
+
+/// Takes out everybody who was there when the host stopped or crashed: no connection outlives that, and nobody is left
+/// standing who has nobody to move them.
 pub fn clear() -> Result<(), Refusal> {
     loop {
         let page = kv::scan(PREFIX, None, PAGE);
@@ -68,8 +115,7 @@ pub fn clear() -> Result<(), Refusal> {
         }
         for entry in &page {
             if let Ok(player) = wheelhouse_guest::postcard::from_bytes::<Player>(&entry.value) {
-                // Gone already is as good.
-                let _ = entities::despawn(player.entity);
+                depart(&player)?;
             }
             kv::delete(&entry.key)?;
         }
