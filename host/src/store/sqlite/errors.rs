@@ -66,8 +66,13 @@ pub fn reason(error: &Error) -> String {
         }
         Some(ErrorCode::DatabaseCorrupt) => "its pages contradict each other".to_owned(),
         Some(ErrorCode::NotADatabase) => "it is no database any more".to_owned(),
-        _ => error.to_string(),
+        _ => in_one_line(&error.to_string()),
     }
+}
+
+/// What SQLite says of a statement or of damaged pages goes over several lines.
+pub fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

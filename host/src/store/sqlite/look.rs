@@ -81,28 +81,43 @@ fn nothing_left(files: &Files) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Looks at the first bytes before SQLite does, which takes an empty file for an empty database.
+/// Looks at the first bytes before SQLite does, which takes an empty file for an empty database, and a piece of a page
+/// for a page.
 fn check_header(files: &Files) -> Result<(), StoreError> {
     const MAGIC: &[u8] = b"SQLite format 3\0";
-    const BYTES: u64 = 100;
-    const APPLICATION_ID_AT: usize = 68;
+    const BYTES: usize = 100;
     let unreadable = |error| errors::opening_io(&files.database, &error);
     let mut header = Vec::new();
     let file = File::open(&files.database).map_err(unreadable)?;
-    file.take(BYTES).read_to_end(&mut header).map_err(unreadable)?;
+    let length = file.metadata().map_err(unreadable)?.len();
+    file.take(BYTES as u64).read_to_end(&mut header).map_err(unreadable)?;
     if header.is_empty() {
         return Err(damaged(files, "it is empty"));
     }
     if !header.starts_with(MAGIC) {
         return Err(damaged(files, "it does not begin as a database does"));
     }
-    let Some(id) = header.get(APPLICATION_ID_AT..APPLICATION_ID_AT + 4) else {
+    if header.len() < BYTES {
         return Err(damaged(files, "it is cut off"));
-    };
-    if id != schema::APPLICATION_ID.to_be_bytes() {
+    }
+    let number = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    if number(68) != schema::APPLICATION_ID as u32 {
         return Err(StoreError::Foreign { file: files.database.clone() });
     }
+    // While the log is brought into the file, it may be shorter than it is going to be.
+    let pages = u64::from(number(28));
+    if !has_log(files)? && length < pages * page_bytes(&header) {
+        return Err(damaged(files, "it is cut off"));
+    }
     Ok(())
+}
+
+/// The size of a page by the header of a database, in which 1 stands for what two bytes cannot hold.
+fn page_bytes(header: &[u8]) -> u64 {
+    match u16::from_be_bytes([header[16], header[17]]) {
+        1 => 65_536,
+        bytes => u64::from(bytes),
+    }
 }
 
 /// Whether the database holds as many commits as were made.
@@ -137,8 +152,11 @@ fn base_of_log(files: &Files) -> Option<Base> {
 /// place: SQLite would lay the pages of one over the other.
 fn check_log(files: &Files, base: Base, view: &Connection) -> Result<(), StoreError> {
     let counter = |name| counter(view, name).map_err(|error| errors::opening(&files.database, &error));
-    let is_same_run = counter("run")? == Some(base.run) || counter("previous_run")? == Some(base.run);
-    if is_same_run && counter("commits")? >= Some(base.commits) {
+    let commits = counter("commits")?;
+    let continues = counter("run")? == Some(base.run) && commits >= Some(base.commits);
+    // Killed just after this run had begun.
+    let begins = counter("previous_run")? == Some(base.run) && commits == Some(base.commits);
+    if continues || begins {
         return Ok(());
     }
     Err(StoreError::LogForeign { file: files.database.clone(), log: files.log.clone() })

@@ -125,32 +125,33 @@ fn bring_forward(files: &Files, view: Connection) -> Result<Connection, StoreErr
     let told = |error: rusqlite::Error| errors::opening(&files.database, &error);
     let verdict: String = view.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(told)?;
     if verdict != "ok" {
-        return Err(StoreError::Damaged { file: files.database.clone(), reason: verdict });
+        return Err(StoreError::Damaged { file: files.database.clone(), reason: errors::in_one_line(&verdict) });
     }
     drop(view);
     let mut connection = connection::writing(&files.database).map_err(told)?;
     schema::bring_forward(&mut connection).map_err(|error| match error {
         rusqlite_migration::Error::RusqliteError { err, .. } => errors::writing(&files.database, &err),
-        other => StoreError::Damaged { file: files.database.clone(), reason: other.to_string() },
+        other => StoreError::Damaged { file: files.database.clone(), reason: errors::in_one_line(&other.to_string()) },
     })?;
     drop(connection);
     look::view(files)
 }
 
+/// First everything in the log is brought into the database, so that with the new run there is nothing else in the log:
+/// a kill before that is brought in too leaves a log of another run than the database, but with as many commits.
+const TAKE_INTO_USE: &str = "
+    PRAGMA wal_checkpoint(TRUNCATE);
+    BEGIN IMMEDIATE;
+    INSERT OR REPLACE INTO counters (name, value) SELECT 'previous_run', value FROM counters WHERE name = 'run';
+    INSERT OR REPLACE INTO counters (name, value) VALUES ('run', random());
+    COMMIT;
+    PRAGMA wal_checkpoint(TRUNCATE);";
+
 fn take_into_use(files: &Files) -> Result<(), StoreError> {
     let told = |error: rusqlite::Error| errors::writing(&files.database, &error);
     let connection = connection::writing(&files.database).map_err(|error| errors::opening(&files.database, &error))?;
     create::turn_to_log(&connection).map_err(|reason| StoreError::Open { file: files.database.clone(), reason })?;
-    connection
-        .execute_batch(
-            "BEGIN IMMEDIATE;
-             INSERT OR REPLACE INTO counters (name, value)
-                 SELECT 'previous_run', value FROM counters WHERE name = 'run';
-             INSERT OR REPLACE INTO counters (name, value) VALUES ('run', random());
-             COMMIT;
-             PRAGMA wal_checkpoint(TRUNCATE);",
-        )
-        .map_err(told)?;
+    connection.execute_batch(TAKE_INTO_USE).map_err(told)?;
     let commits = look::counter(&connection, "commits").map_err(told)?.unwrap_or(0) as u64;
     CommitMark::open(&files.mark, commits)
         .map(|_| ())
