@@ -5,7 +5,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 use super::connection;
 use super::errors;
@@ -14,24 +14,19 @@ use super::mark::{self, Found};
 use super::schema;
 use crate::store::StoreError;
 
-/// What was found.
-pub enum Look {
-    /// Nothing: a new world can begin.
-    Empty,
-    /// A whole database.
-    World {
-        /// Reads it without touching it; keeps others away if there is a log.
-        view: Connection,
-        /// Whether its layout is an older one.
-        is_old: bool,
-    },
+/// A database that is whole.
+pub struct Whole {
+    /// Reads it without touching it; keeps others away if there is a log.
+    pub view: Connection,
+    /// Whether its layout is an older one.
+    pub is_old: bool,
 }
 
-/// Looks.
-pub fn look(files: &Files) -> Result<Look, StoreError> {
+/// Looks. Nothing is an answer too: a new world can begin.
+pub fn look(files: &Files) -> Result<Option<Whole>, StoreError> {
     match fs::symlink_metadata(&files.database) {
         Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return nothing_left(files).map(|()| Look::Empty),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return nothing_left(files).map(|()| None),
         Err(error) => return Err(errors::opening_io(&files.database, &error)),
     }
     check_header(files)?;
@@ -44,7 +39,7 @@ pub fn look(files: &Files) -> Result<Look, StoreError> {
         return Err(damaged(files, "it has no layout"));
     }
     check_mark(files, &view)?;
-    Ok(Look::World { view, is_old: version < schema::VERSION })
+    Ok(Some(Whole { view, is_old: version < schema::VERSION }))
 }
 
 /// A connection that reads everything committed and leaves no trace.
@@ -164,7 +159,6 @@ fn check_log(files: &Files, base: Base, view: &Connection) -> Result<(), StoreEr
 
 /// The value of a counter.
 pub fn counter(connection: &Connection, name: &str) -> rusqlite::Result<Option<i64>> {
-    use rusqlite::OptionalExtension;
     connection.query_row("SELECT value FROM counters WHERE name = ?1", [name], |row| row.get(0)).optional()
 }
 
