@@ -15,9 +15,10 @@ use wheelhouse::clock::{MonotonicClock, SharedClock};
 use wheelhouse::guest::contract::sim::thinking::{Action, Intent};
 use wheelhouse::guest::contract::sim::types::Occasion;
 use wheelhouse::guest::{
-    GuestCode, GuestCounters, GuestId, GuestKind, GuestLimits, GuestSettings, Identity, InstanceState, LogLines,
-    LoopEngine, Resident, Stage, StageLimits, StageSlot, ThinkBatch, ThinkerPre, load,
+    EventBook, GuestCode, GuestCounters, GuestId, GuestKind, GuestLimits, GuestSettings, Identity, InstanceState,
+    LogLines, LoopEngine, Resident, Stage, StageLimits, StageSlot, ThinkBatch, ThinkerPre, load,
 };
+use wheelhouse::store::{Agenda, AgendaLimits};
 use wheelhouse::world::{EntityId, NpcOptions, NpcView, Position, Sight, Spawn, ThinkerId, World, WorldLimits};
 
 #[path = "../../tests/guests/flee/src/flee.rs"]
@@ -133,6 +134,12 @@ struct Bench {
     moved: i64,
 }
 
+/// Nobody schedules anything here.
+fn no_events() -> EventBook {
+    let limits = AgendaLimits { look_ahead_ms: 1, max_in_memory: 1, max_pending: 1 };
+    EventBook::new(Agenda::new(limits, &[], 1), None, 0)
+}
+
 impl Bench {
     fn new(world: World, npcs: Vec<EntityId>) -> Self {
         let limits = StageLimits {
@@ -142,7 +149,7 @@ impl Bench {
             max_sent_bytes: 1,
             max_payload_bytes: 1 << 20,
         };
-        let mut slot: StageSlot = Some(Box::new(Stage::new(world, limits)));
+        let mut slot: StageSlot = Some(Box::new(Stage::new(world, no_events(), limits)));
         let mut guest = guest();
         guest.start(&mut slot, Occasion::First, None);
         assert!(guest.is_running(), "the guest does not start");

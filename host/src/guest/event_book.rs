@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 
 use super::stage::{GuestId, MAX_EFFECTS};
 use crate::store::agenda::{Known, NewEvent, TooManyPending};
-use crate::store::{Agenda, AgendaGuest, AgendaLimits, Batch, Event, EventId, EventQuery};
+use crate::store::reader::AskError;
+use crate::store::{Agenda, AgendaGuest, Batch, Event, EventId, EventQuery, Reader, StoreError};
 
 /// The way to what the disk has. Each call takes at most the time it is given; an error says why there is no answer.
 pub trait EventsOnDisk: Send {
@@ -18,6 +19,20 @@ pub trait EventsOnDisk: Send {
 
     /// Pending events in the order of their ids.
     fn events(&self, query: EventQuery, within: Duration) -> Result<Vec<Event>, String>;
+}
+
+impl EventsOnDisk for Reader {
+    fn event(&self, sequence: u64, within: Duration) -> Result<Option<Event>, String> {
+        flatten(self.ask_within(within, move |store| store.event(sequence)))
+    }
+
+    fn events(&self, query: EventQuery, within: Duration) -> Result<Vec<Event>, String> {
+        flatten(self.ask_within(within, move |store| store.events(&query)))
+    }
+}
+
+fn flatten<T>(answer: Result<Result<T, StoreError>, AskError>) -> Result<T, String> {
+    answer.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
 }
 
 /// Why an event was not scheduled.
@@ -55,11 +70,6 @@ impl EventBook {
             noted: 0,
             noted_bytes: 0,
         }
-    }
-
-    /// A book without events, without a store.
-    pub fn in_memory(limits: AgendaLimits, max_bytes: usize) -> Self {
-        Self::new(Agenda::new(limits, &[], 1), None, max_bytes)
     }
 
     /// Lets a guest of this run have events under its name.
@@ -111,10 +121,9 @@ impl EventBook {
         let found = match (self.agenda.find(number, id.sequence), &self.disk) {
             (Known::Pending(event), _) => Some(event),
             (Known::NotPending, _) | (Known::AsOnDisk, None) => None,
-            (Known::AsOnDisk, Some(disk)) => disk
-                .event(id.sequence, within)?
-                .filter(|event| self.agenda.name(number) == &event.guest)
-                .map(Arc::new),
+            (Known::AsOnDisk, Some(disk)) => {
+                disk.event(id.sequence, within)?.filter(|event| self.agenda.name(number) == &event.guest).map(Arc::new)
+            }
         };
         Ok(found.filter(|event| event.repeat.is_some() || event.due_ms == id.due_ms))
     }

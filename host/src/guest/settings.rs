@@ -188,7 +188,8 @@ pub enum Grant {
 
 impl Grant {
     /// Every grant there is.
-    pub const ALL: [Grant; 7] = [Grant::Timers, Grant::Tasks, Grant::Events, Grant::Entities, Grant::Kv, Grant::Gate, Grant::Metrics];
+    pub const ALL: [Grant; 7] =
+        [Grant::Timers, Grant::Tasks, Grant::Events, Grant::Entities, Grant::Kv, Grant::Gate, Grant::Metrics];
 
     /// The word for it in configurations, which is the interface's name.
     pub fn as_str(self) -> &'static str {

@@ -164,12 +164,18 @@ impl Stage {
 
     /// Adds what has to be kept to the batch. Answers whether there was anything.
     fn commit_durable(&mut self) -> bool {
-        let (batch, number) = (&mut self.batch, self.batch.number);
+        let batch = &mut self.batch;
+        let number = batch.number;
         let before = batch.world.len();
         self.world.commit_to(&mut batch.world);
         for change in &batch.world[before..] {
-            let kind = if matches!(change, WorldChange::Kv { .. }) { Durable::Kv } else { Durable::Entities };
+            let (kind, bytes) = match change {
+                WorldChange::Kv { value, .. } => (Durable::Kv, value.as_ref().map_or(0, Vec::len)),
+                WorldChange::Data { value, .. } => (Durable::Entities, value.as_ref().map_or(0, Vec::len)),
+                _ => (Durable::Entities, 0),
+            };
             self.changed_in[kind as usize] = number;
+            batch.bytes += bytes;
         }
         let has_changed_world = batch.world.len() > before;
         let has_changed_events = self.events.commit(self.now_ms, batch);

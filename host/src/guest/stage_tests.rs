@@ -4,11 +4,19 @@ use std::sync::Arc;
 
 use super::super::timer_book::GuestTimer;
 use super::*;
+use crate::store::{Agenda, AgendaLimits};
 use crate::world::WorldLimits;
 
 const GAME: GuestId = GuestId(0);
 const OTHER: GuestId = GuestId(1);
 const JOB: GuestId = GuestId(2);
+
+fn events() -> EventBook {
+    let limits = AgendaLimits { look_ahead_ms: 1000, max_in_memory: 100, max_pending: 100 };
+    let mut events = EventBook::new(Agenda::new(limits, &[], 1), None, 1000);
+    events.add_guest(GAME, &"rules".into());
+    events
+}
 
 fn stage() -> Stage {
     let limits = StageLimits {
@@ -18,7 +26,7 @@ fn stage() -> Stage {
         max_sent_bytes: 2 * (5 + 64),
         max_payload_bytes: 64,
     };
-    let mut stage = Stage::new(World::new(WorldLimits::default()), limits);
+    let mut stage = Stage::new(World::new(WorldLimits::default()), events(), limits);
     stage.connections.insert(7);
     stage
 }
@@ -45,7 +53,7 @@ fn set(stage: &mut Stage, guest: GuestId, name: &str) -> u64 {
 fn effects(stage: &mut Stage) -> Vec<Effect> {
     let mut effects = Vec::new();
     stage.take_effects(&mut effects);
-    effects
+    effects.into_iter().map(|committed| committed.effect).collect()
 }
 
 #[test]

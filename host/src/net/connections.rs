@@ -119,7 +119,7 @@ impl Connections {
     }
 
     /// Adds a connection under a new id. It is there until the answer is dropped.
-    pub(super) fn register(&self) -> Registered {
+    pub(crate) fn register(&self) -> Registered {
         let id = self.shared.next_id.fetch_add(1, Relaxed);
         let link = Arc::new(Link::new(id, self.shared.max_backlog_bytes));
         self.shared.counters.accepted.fetch_add(1, Relaxed);
@@ -172,9 +172,9 @@ impl Connections {
 
 /// A connection's place among the others. Dropping it, by whatever way its task ends, removes and counts it.
 #[derive(Debug)]
-pub(super) struct Registered {
+pub(crate) struct Registered {
     connections: Connections,
-    pub link: Arc<Link>,
+    pub(super) link: Arc<Link>,
 }
 
 impl Drop for Registered {

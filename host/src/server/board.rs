@@ -11,7 +11,7 @@ use crate::clock::SharedClock;
 use crate::guest::{GuestCounters, GuestSnapshot};
 use crate::net::{Connections, ConnectionsSnapshot};
 use crate::sim::LoopHandle;
-use crate::sim::metrics::{Durations, DurationsSnapshot, SimSnapshot};
+use crate::sim::metrics::{Durations, Micros, SimSnapshot};
 use crate::store::{StoreSnapshot, Writer};
 use crate::world::NpcCounts;
 
@@ -84,7 +84,7 @@ pub struct EventsStatus {
     #[serde(flatten)]
     pub counts: EventCounts,
     /// How much later than it was to be run an event was run.
-    pub lateness_us: DurationsSnapshot,
+    pub lateness_us: Micros,
 }
 
 /// Reads the figures.
@@ -94,7 +94,7 @@ pub struct StatusReader {
     pub(super) board: Arc<Board>,
     pub(super) connections: Connections,
     pub(super) lateness: Arc<Durations>,
-    pub(super) writer: Arc<Writer>,
+    pub(super) writer: Writer,
     pub(super) guests: Vec<Arc<GuestCounters>>,
     pub(super) clock: SharedClock,
     pub(super) started: Duration,
@@ -109,7 +109,7 @@ impl StatusReader {
             sim: self.handle.metrics(),
             npcs,
             connections: self.connections.snapshot(),
-            events: EventsStatus { counts: events, lateness_us: self.lateness.snapshot() },
+            events: EventsStatus { counts: events, lateness_us: self.lateness.micros().into() },
             store: self.writer.snapshot(),
             guests: self.guests.iter().map(|guest| guest.snapshot()).collect(),
             running_tasks: tasks,

@@ -92,7 +92,7 @@ impl HostSimulation {
         let Some(checkpoint) = self.checkpoint.take() else { return };
         let number = self.newest_batch();
         for reply in checkpoint.replies {
-            self.committing.answer_after(number, reply);
+            self.committing.when_on_disk(number, move || reply.send(()));
         }
     }
 
@@ -112,6 +112,7 @@ impl HostSimulation {
         for entity in moved_before.into_iter().chain(stage.world.take_unsaved()) {
             stage.world.tell_entity(entity, &mut stage.batch.world);
         }
+        self.committing.finish();
     }
 }
 

@@ -3,35 +3,36 @@
 //! that waited for it leave. A writer that falls behind holds the loop's admission up; nothing else here ever waits.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use super::outbox::Outbox;
 use super::simulation::{Cx, HostSimulation};
-use crate::sim::Reply;
 use crate::store::Writer;
 
-/// Rows at which a batch is handed over though the writer is busy, and by which larger ones count as several.
+/// The size at which a batch is handed over though the writer is busy; larger ones count as several.
 const BATCH_ROWS: usize = 4096;
+const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
 /// Packets that wait for the disk, at which nothing more is taken on.
 const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
 
 /// The loop's side of the writer.
 pub struct Committing {
-    writer: Arc<Writer>,
+    writer: Writer,
     pub outbox: Outbox,
     max_pending_batches: usize,
     /// The batches that were handed over and are not known to be on disk, each with what it counts as.
     pending: VecDeque<(u64, usize)>,
     pending_batches: usize,
-    /// Who waits for a batch to be on disk.
-    waiting: Vec<(u64, Reply<()>)>,
-    /// Whether nothing durable is taken on: the writer is too far behind.
+    /// What is to be done once a batch is on disk.
+    waiting: Vec<(u64, Box<dyn FnOnce() + Send>)>,
+    /// Whether nothing durable is taken on: the writer is too far behind, or cannot write.
     holds: bool,
+    /// Whether no further turn will hand anything over.
+    is_last: bool,
 }
 
 impl Committing {
-    pub fn new(writer: Arc<Writer>, outbox: Outbox, max_pending_batches: usize) -> Self {
+    pub fn new(writer: Writer, outbox: Outbox, max_pending_batches: usize) -> Self {
         Self {
             writer,
             outbox,
@@ -40,10 +41,11 @@ impl Committing {
             pending_batches: 0,
             waiting: Vec::new(),
             holds: false,
+            is_last: false,
         }
     }
 
-    /// Whether the writer is so far behind that nothing which could change something durable is to be run.
+    /// Whether nothing is to be run that could change something durable: the writer is too far behind, or cannot write.
     pub fn holds(&self) -> bool {
         self.holds
     }
@@ -53,9 +55,18 @@ impl Committing {
         self.writer.committed()
     }
 
-    /// Answers when the batch `number` is on disk.
-    pub fn answer_after(&mut self, number: u64, reply: Reply<()>) {
-        self.waiting.push((number, reply));
+    /// Does something, like answering somebody, when the batch `number` is on disk.
+    pub fn when_on_disk(&mut self, number: u64, then: impl FnOnce() + Send + 'static) {
+        if number <= self.committed() {
+            then();
+        } else {
+            self.waiting.push((number, Box::new(then)));
+        }
+    }
+
+    /// The next batch is the last: it is handed over whatever its size.
+    pub fn finish(&mut self) {
+        self.is_last = true;
     }
 }
 
@@ -73,28 +84,29 @@ impl HostSimulation {
             committing.pending_batches -= counts_as;
         }
         committing.outbox.release(committed);
-        for (_, reply) in committing.waiting.extract_if(.., |(number, _)| *number <= committed) {
-            reply.send(());
+        for (_, then) in committing.waiting.extract_if(.., |(number, _)| *number <= committed) {
+            then();
         }
         let is_behind = committing.pending_batches > committing.max_pending_batches
             || committing.outbox.waiting_bytes() > MAX_WAITING_BYTES;
         // What was accepted before a stop is finished though the disk is full: it was not acknowledged, and is lost only
         // if there is no room until the end.
         let must_finish = trouble.is_some() && !cx.handle.is_running();
-        committing.holds = is_behind && !must_finish;
+        committing.holds = (is_behind || trouble.is_some()) && !must_finish;
         Ok(())
     }
 
     /// Hands over what has been changed.
     pub(super) fn hand_over(&mut self) {
         let stage = self.stage.as_deref_mut().expect("no call has the stage at the end of a turn");
-        let rows = stage.batch.rows();
+        let (rows, bytes) = (stage.batch.rows(), stage.batch.bytes);
+        let is_large = rows >= BATCH_ROWS || bytes >= BATCH_BYTES;
         let writer_has_next = self.committing.pending.len() > 1;
-        if stage.batch.is_empty() || (writer_has_next && rows < BATCH_ROWS) {
+        if stage.batch.is_empty() || (writer_has_next && !is_large && !self.committing.is_last) {
             return;
         }
         let batch = stage.seal_batch();
-        let counts_as = rows.div_ceil(BATCH_ROWS).max(1);
+        let counts_as = (rows / BATCH_ROWS).max(bytes / BATCH_BYTES).max(1);
         self.committing.pending.push_back((batch.number, counts_as));
         self.committing.pending_batches += counts_as;
         self.committing.writer.submit(batch);

@@ -8,6 +8,7 @@ use crossbeam_channel::{Receiver, Sender};
 use serde::Serialize;
 
 use super::config::EventOptions;
+use super::event_orders::LookedUp;
 use super::simulation::{Cx, HostSimulation, Timer};
 use crate::guest::contract::sim::events::DueEvent;
 use crate::guest::{CallError, GuestId, Resident, shown_id};
@@ -25,18 +26,26 @@ const PAGE_RETRY: Duration = Duration::from_secs(1);
 /// Timers take time.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
-/// A page from the reader, by the number that it was asked for under.
-struct Page {
-    number: u64,
-    events: Result<Vec<Event>, StoreError>,
+/// What the reader has read for the loop.
+pub(super) enum Answer {
+    /// A page, by the number that it was asked for under.
+    Page { number: u64, events: Result<Vec<Event>, StoreError> },
+    /// An event that an operator decides about.
+    LookedUp(LookedUp),
+}
+
+impl From<LookedUp> for Answer {
+    fn from(looked_up: LookedUp) -> Self {
+        Answer::LookedUp(looked_up)
+    }
 }
 
 /// What the loop needs for events beside the agenda on the stage.
 pub struct EventRuns {
     options: EventOptions,
     reader: Reader,
-    pages: Receiver<Page>,
-    page_sender: Sender<Page>,
+    answers: Receiver<Answer>,
+    answer_sender: Sender<Answer>,
     /// The timer for the next thing to do, and when it fires.
     timer: Option<(TimerId, Duration)>,
     fired: u64,
@@ -61,9 +70,18 @@ pub struct EventCounts {
 
 impl EventRuns {
     pub fn new(options: EventOptions, reader: Reader) -> Self {
-        let (page_sender, pages) = crossbeam_channel::unbounded();
+        let (answer_sender, answers) = crossbeam_channel::unbounded();
         let lateness = Arc::new(Durations::new());
-        Self { options, reader, pages, page_sender, timer: None, fired: 0, retried: 0, lateness }
+        Self { options, reader, answers, answer_sender, timer: None, fired: 0, retried: 0, lateness }
+    }
+
+    pub(super) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Where the reader's jobs put what they have read.
+    pub(super) fn answer_sender(&self) -> Sender<Answer> {
+        self.answer_sender.clone()
     }
 
     /// The distribution of lateness, for whoever shows it.
@@ -159,15 +177,16 @@ impl HostSimulation {
 
 /// Bringing them.
 impl HostSimulation {
-    /// Takes in the pages that have been read, and asks for those that are wanted.
-    pub(super) fn follow_pages(&mut self, cx: &mut Cx<'_>) {
-        while let Ok(Page { number, events }) = self.event_runs.pages.try_recv() {
-            match events {
-                Ok(events) => self.stage().events.agenda.page(number, events),
-                Err(error) => {
+    /// Takes in what has been read, and asks for pages that are wanted.
+    pub(super) fn follow_reader(&mut self, cx: &mut Cx<'_>) {
+        while let Ok(answer) = self.event_runs.answers.try_recv() {
+            match answer {
+                Answer::Page { number, events: Ok(events) } => self.stage().events.agenda.page(number, events),
+                Answer::Page { number, events: Err(error) } => {
                     tracing::error!("events that come due are not read: {error}");
                     self.try_page_later(number, cx);
                 }
+                Answer::LookedUp(looked_up) => self.looked_up(looked_up, cx),
             }
         }
         let (now_ms, committed) = (cx.clock.wall_ms(), self.committing.committed());
@@ -179,10 +198,10 @@ impl HostSimulation {
     fn fulfil(&mut self, wish: Wish, cx: &Cx<'_>) {
         match wish {
             Wish::Page { number, claim } => {
-                let (sender, handle) = (self.event_runs.page_sender.clone(), cx.handle.clone());
+                let (answers, handle) = (self.event_runs.answer_sender(), cx.handle.clone());
                 self.event_runs.reader.post(move |store| {
                     // A loop that has ended needs no page.
-                    let _ = sender.send(Page { number, events: store.claim(&claim) });
+                    let _ = answers.send(Answer::Page { number, events: store.claim(&claim) });
                     handle.nudge();
                 });
             }
@@ -227,7 +246,3 @@ impl HostSimulation {
         self.event_runs.timer = None;
     }
 }
-
-#[cfg(test)]
-#[path = "events_tests.rs"]
-mod tests;

@@ -4,30 +4,27 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
 use tokio::runtime::Runtime;
 
+use super::assembly::{self, Parts, Thinkers};
 use super::board::{Board, HostStatus, StatusReader};
+use super::committing::Committing;
 use super::config::{Config, Invalid};
-use super::guests::Guests;
 use super::operator::Control;
+use super::outbox::Outbox;
 use super::simulation::{HostSimulation, Item, TimerNames};
 use super::sink::LoopSink;
-use super::thinking::Thinking;
-use super::world_file::{self, Kept, WorldFileError, WorldSave};
 use crate::admin::{BoundControlPort, ControlPort, ControlPortError, DataDir, DataDirError};
 use crate::clock::SharedClock;
-use crate::guest::{
-    EngineError, GuestCode, GuestCounters, GuestId, GuestKind, GuestSettings, GuestState, Identity, LogLines,
-    LoopEngine, Stage, load, read_file,
-};
+use crate::guest::{EngineError, LoopEngine};
 use crate::net::{BoundGate, Connections, Gate, GateError, first_connection_at};
-use crate::sim::{GameLoop, LoopCore, LoopFailure, OptionError, Outcome};
-use crate::world::{ThinkerId, World, WorldError};
+use crate::sim::{GameLoop, LoopCore, LoopFailure, LoopHandle, OptionError, Outcome};
+use crate::store::sqlite::SqliteStore;
+use crate::store::{Reader, Store, StoreError, Writer};
+use crate::world::WorldError;
 
 /// Where compiled code is kept in the data directory.
 const CODE_CACHE: &str = "code-cache";
@@ -51,7 +48,7 @@ pub enum StartError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     #[error(transparent)]
-    WorldFile(#[from] WorldFileError),
+    Store(#[from] StoreError),
     #[error("the saved world does not fit: {0}")]
     World(#[from] WorldError),
     #[error("the file of guest \"{guest}\", {file}, cannot be read: {error}; build it, or mend `file`")]
@@ -67,8 +64,8 @@ pub enum StopError {
     Loop(LoopFailure),
     #[error("the loop ended without the world's save")]
     Unsaved,
-    #[error(transparent)]
-    WorldFile(#[from] WorldFileError),
+    #[error("not everything was saved: {0}; what was acknowledged is safe")]
+    Store(#[from] StoreError),
 }
 
 /// A world that runs.
@@ -77,6 +74,9 @@ pub struct Host {
     gate: Gate,
     control: ControlPort,
     status: StatusReader,
+    writer: Writer,
+    reader: Reader,
+    /// Nobody else may have the directory until everything above is at its end.
     data_dir: DataDir,
     runtime: Runtime,
 }
@@ -108,31 +108,52 @@ impl Host {
             cache_folder.as_deref(),
             Arc::clone(&clock),
         )?;
-        let saved = world_file::read(data_dir.path())?;
-        let loaded = load_guests(config, &engine)?;
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(data_dir.path())?);
+        let mut stored = store.load()?;
+        let loaded = assembly::load_guests(config, &engine)?;
         let counters = loaded.iter().map(|guest| Arc::clone(&guest.identity.counters)).collect();
+        let mut thinkers = Thinkers::of(&loaded);
+        thinkers.renumber(&mut stored.world, &stored.thinkers);
+        // The loop, which is not there yet, looks around whenever something is on disk.
+        let bell: Arc<OnceLock<LoopHandle<Item>>> = Arc::default();
+        let rings = Arc::clone(&bell);
+        let on_change = Box::new(move || rings.get().into_iter().for_each(LoopHandle::nudge));
+        let writer = Writer::start(store.writer(thinkers.names().to_vec())?, Arc::clone(&clock), on_change)?;
+        let reader = Reader::start(store)?;
         let board = Arc::new(Board::default());
-        let simulation = simulation(config, engine, connections.clone(), Arc::clone(&board), saved, loaded)?;
+        let outbox = Outbox::new(connections.clone());
+        let committing = Committing::new(writer.clone(), outbox, config.store.max_pending_batches);
+        let parts = Parts { engine, committing, reader: reader.clone(), board: Arc::clone(&board) };
+        let simulation = assembly::simulation(config, parts, stored, loaded)?;
+        let lateness = simulation.event_runs.lateness();
 
         let mut core = LoopCore::new(simulation, config.sim_options(), Arc::clone(&clock))?;
         name_timers(&mut core);
+        let _ = bell.set(core.handle());
         let game_loop = GameLoop::start(core).map_err(StartError::Thread)?;
         let status = StatusReader {
             handle: game_loop.handle().clone(),
             board,
             connections: connections.clone(),
+            lateness,
+            writer: writer.clone(),
             guests: counters,
             started: clock.now(),
             clock,
         };
         let sink = Arc::new(LoopSink::new(game_loop.handle().clone()));
-        let answering = Arc::new(Control { status: status.clone(), handle: game_loop.handle().clone() });
+        let answering = Arc::new(Control {
+            status: status.clone(),
+            handle: game_loop.handle().clone(),
+            reader: reader.clone(),
+            writer: writer.clone(),
+        });
         // Guests run only once operators can reach the host, and clients come only after the guests.
         let control = runtime.block_on(async { bound_control.open(&data_dir, answering) })?;
         // The queue has room and the loop has just started.
         let _ = game_loop.handle().try_post(Item::Start);
         let gate = runtime.block_on(async { bound_gate.open(connections, sink) });
-        Ok(Host { game_loop, gate, control, status, data_dir, runtime })
+        Ok(Host { game_loop, gate, control, status, writer, reader, data_dir, runtime })
     }
 
     /// Where clients connect.
@@ -165,25 +186,24 @@ impl Host {
         &self.runtime
     }
 
-    /// Lets nobody in any more, finishes what was accepted, saves the world and stops.
+    /// Lets nobody in any more, finishes what was accepted, saves everything and stops. What was handed to the store is
+    /// written even if the loop has failed.
     pub fn stop(self) -> Result<(), StopError> {
-        let Host { game_loop, gate, control, status, data_dir, runtime } = self;
+        let Host { game_loop, gate, control, status, writer, reader, data_dir, runtime } = self;
         drop(status);
         runtime.block_on(async {
             gate.stop().await;
             control.close().await;
         });
-        let (reply, save) = crate::sim::reply::reply();
-        let stopped = game_loop.handle().stop_with(Item::Save { reply });
-        if let Err(error) = stopped {
-            return Err(match error {
-                crate::sim::StopError::Failed(failure) => StopError::Loop(failure),
-                _ => StopError::Unsaved,
-            });
+        let stopped = game_loop.handle().stop_with(Item::Finish);
+        reader.stop();
+        let written = writer.stop();
+        drop(data_dir);
+        match stopped {
+            Ok(()) => Ok(written?),
+            Err(crate::sim::StopError::Failed(failure)) => Err(StopError::Loop(failure)),
+            Err(_) => Err(StopError::Unsaved),
         }
-        let save: WorldSave = runtime.block_on(save).map_err(|_| StopError::Unsaved)?;
-        world_file::write(data_dir.path(), &save)?;
-        Ok(())
     }
 }
 
@@ -215,136 +235,6 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// A guest of the configuration and, unless it was refused, its code.
-struct LoadedGuest {
-    identity: Arc<Identity>,
-    kind: GuestKind,
-    code: Option<GuestCode>,
-    config_json: String,
-}
-
-fn load_guests(config: &Config, engine: &LoopEngine) -> Result<Vec<LoadedGuest>, StartError> {
-    let mut files = Vec::new();
-    for settings in config.enabled_guests() {
-        let bytes = read_file(&settings.file).map_err(|error| StartError::GuestFile {
-            guest: settings.name.clone(),
-            file: settings.file.clone(),
-            error,
-        })?;
-        files.push((settings, bytes));
-    }
-    let guests = files.iter().enumerate().map(|(place, (settings, bytes))| {
-        let identity = identity(GuestId(place as u32), settings, config, engine);
-        let began = engine.clock().now();
-        let code = load(engine, settings, bytes)
-            .inspect(|_| {
-                let took_ms = (engine.clock().now() - began).as_millis() as u64;
-                tracing::info!(guest = settings.name, kind = %settings.kind, took_ms, "guest loaded");
-            })
-            .inspect_err(|error| {
-                identity.counters.failures.fetch_add(1, Ordering::Relaxed);
-                identity.counters.set_state(GuestState::Refused);
-                tracing::error!(guest = settings.name, file = %settings.file.display(), "the guest is refused: {error}");
-            })
-            .ok();
-        LoadedGuest { identity: Arc::new(identity), kind: settings.kind, code, config_json: settings.config_json() }
-    });
-    Ok(guests.collect())
-}
-
-fn identity(id: GuestId, settings: &GuestSettings, config: &Config, engine: &LoopEngine) -> Identity {
-    let clock = Arc::clone(engine.clock());
-    Identity {
-        id,
-        name: Arc::from(settings.name.as_str()),
-        writes: settings.kind == GuestKind::Game,
-        log: Arc::new(LogLines::new(&settings.name, config.guest.max_log_lines_per_s, Arc::clone(&clock))),
-        clock,
-        limits: Arc::clone(engine.limits()),
-        max_memory_bytes: settings.max_memory_bytes(&config.guest),
-        counters: Arc::new(GuestCounters::new(&settings.name, settings.kind)),
-        seed: config.world.seed,
-    }
-}
-
-fn simulation(
-    config: &Config,
-    engine: LoopEngine,
-    connections: Connections,
-    board: Arc<Board>,
-    saved: Option<WorldSave>,
-    loaded: Vec<LoadedGuest>,
-) -> Result<HostSimulation, StartError> {
-    let resumed = saved.is_some();
-    let mut kept = Kept::default();
-    let world = match saved {
-        None => World::new(config.world_limits()),
-        Some(mut save) => {
-            save.rename_thinkers(|name| thinker_named(&loaded, name, &mut kept));
-            kept.states = save.states;
-            World::restore(save.world, config.world_limits())?
-        }
-    };
-    let mut stage = Box::new(Stage::new(world, config.stage_limits()));
-    let mut guests = Guests::default();
-    for LoadedGuest { identity, kind, code, config_json } in loaded {
-        let (id, name) = (identity.id, identity.name.to_string());
-        if kind == GuestKind::Thinker {
-            // Also one that was refused: its NPCs exist, they only do not think.
-            stage.thinkers.insert(name.clone(), ThinkerId(id.0));
-        }
-        let Some(code) = code else { continue };
-        match kind {
-            GuestKind::Game | GuestKind::Thinker => {
-                let states = &mut kept.states;
-                let state = states.iter().position(|(of, _)| *of == name).map(|at| states.swap_remove(at).1);
-                guests.order.push((id, state));
-            }
-            GuestKind::StepTask | GuestKind::Job => {
-                identity.counters.set_state(GuestState::Running);
-                stage.task_guests.insert(name.clone(), id);
-            }
-        }
-        if config.gate_guest().is_some_and(|gate_guest| gate_guest.name == name) {
-            guests.at_the_gate = Some(id);
-        }
-        guests.add(&engine, identity, code, config_json);
-    }
-    if let (None, Some(game)) = (guests.at_the_gate, config.gate_guest()) {
-        tracing::error!(guest = game.name, "clients will be turned away: the game at the gate was refused; mend it");
-    }
-    Ok(HostSimulation {
-        stage: Some(stage),
-        engine,
-        guests,
-        thinking: Thinking::new(&config.npcs, config.world.seed),
-        running_tasks: FxHashMap::default(),
-        tasks_changed: false,
-        ended_tasks: Vec::new(),
-        connections,
-        names: None,
-        checkpoint_interval: config.store.checkpoint_interval(),
-        kept,
-        packets_lost: 0,
-        resumed,
-        board,
-        effects: Vec::new(),
-        goes_on: false,
-        spent: false,
-    })
-}
-
-/// The id of a thinker in this run. One that this run does not have gets an id that no guest has.
-fn thinker_named(loaded: &[LoadedGuest], name: &str, kept: &mut Kept) -> ThinkerId {
-    let named = |guest: &&LoadedGuest| guest.kind == GuestKind::Thinker && &*guest.identity.name == name;
-    if let Some(guest) = loaded.iter().find(named) {
-        return ThinkerId(guest.identity.id.0);
-    }
-    let id = ThinkerId((loaded.len() + kept.thinkers.len()) as u32);
-    kept.thinkers.push((id, name.to_owned()));
-    id
-}
-
 /// The names belong to the wheel, which the core makes.
 fn name_timers(core: &mut LoopCore<HostSimulation>) {
     let (simulation, cx) = core.parts();
@@ -353,5 +243,6 @@ fn name_timers(core: &mut LoopCore<HostSimulation>) {
         guest: cx.timers.name("guest"),
         restart: cx.timers.name("restart"),
         checkpoint: cx.timers.name("checkpoint"),
+        events: cx.timers.name("events"),
     });
 }

@@ -5,20 +5,26 @@
 //! The way of a packet through the files: the gate hands it to [`sink`], which posts an [`Item`](simulation::Item);
 //! `simulation` takes it on the loop and calls the game (`handlers`); what the handler did beyond the world is carried
 //! out by `effects`. A timer comes back as a [`Timer`](simulation::Timer), to a handler or to `thinking`; a task lives
-//! in `tasks`.
+//! in `tasks`. What a handler has changed is handed to the store by `committing`, which then lets the packets go that
+//! wait in `outbox`; events come back from there through `events`.
 
+mod assembly;
 mod board;
+mod checkpoints;
+mod committing;
 pub mod config;
 mod effects;
+mod event_orders;
+mod events;
 mod guests;
 mod handlers;
 mod host;
 mod operator;
+mod outbox;
 mod simulation;
 mod sink;
 mod tasks;
 mod thinking;
-mod world_file;
 
 pub use board::HostStatus;
 pub use config::Config;

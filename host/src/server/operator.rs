@@ -6,60 +6,79 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::board::StatusReader;
+use super::event_orders::{Decision, EventOrder};
 use super::simulation::Item;
 use crate::admin::{ControlError, HostControl};
-use crate::sim::LoopHandle;
-use crate::store::{Event, EventQuery};
+use crate::sim::{LoopHandle, Reply};
+use crate::store::{Event, EventQuery, Reader, Writer};
 
 /// Answers the control port.
 pub(super) struct Control {
     pub(super) status: StatusReader,
     pub(super) handle: LoopHandle<Item>,
+    pub(super) reader: Reader,
+    pub(super) writer: Writer,
+}
+
+impl Control {
+    /// Posts an item to the loop and waits for its answer. A loop that takes no items says why.
+    async fn ask<R>(&self, item: impl FnOnce(Reply<R>) -> Item) -> Result<R, ControlError> {
+        if let Some(trouble) = self.writer.trouble() {
+            return Err(ControlError::Unavailable { reason: trouble.text });
+        }
+        let answer = self.handle.post_with_reply(item).await;
+        answer.map_err(|error| ControlError::Unavailable { reason: error.to_string() })
+    }
+
+    async fn order(&self, sequence: u64, decision: Decision) -> Result<(), ControlError> {
+        self.ask(|reply| Item::Event(EventOrder { sequence, decision, reply })).await?
+    }
 }
 
 impl HostControl for Control {
     async fn status(&self) -> Result<Value, ControlError> {
-        serde_json::to_value(self.status.read())
-            .map_err(|error| ControlError::Unavailable { reason: error.to_string() })
+        serde_json::to_value(self.status.read()).map_err(unavailable)
     }
 
     async fn cancel_task(&self, task: u64) -> Result<(), ControlError> {
-        match self.handle.post_with_reply(|reply| Item::CancelTask { task, reply }).await {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(ControlError::NoSuchTask { task }),
-            Err(error) => Err(ControlError::Unavailable { reason: error.to_string() }),
-        }
+        let was_running = self.ask(|reply| Item::CancelTask { task, reply }).await?;
+        if was_running { Ok(()) } else { Err(ControlError::NoSuchTask { task }) }
     }
 
-    async fn events(&self, _query: EventQuery) -> Result<Vec<Event>, ControlError> {
-        Err(no_store())
+    async fn events(&self, query: EventQuery) -> Result<Vec<Event>, ControlError> {
+        let answer = self.reader.ask(move |store| store.events(&query)).await;
+        answer.map_err(unavailable)?.map_err(unavailable)
     }
 
-    async fn event(&self, _sequence: u64) -> Result<Event, ControlError> {
-        Err(no_store())
+    async fn event(&self, sequence: u64) -> Result<Event, ControlError> {
+        let answer = self.reader.ask(move |store| store.event(sequence)).await;
+        answer.map_err(unavailable)?.map_err(unavailable)?.ok_or(ControlError::NoSuchEvent { sequence })
     }
 
-    async fn cancel_event(&self, _sequence: u64) -> Result<(), ControlError> {
-        Err(no_store())
+    async fn cancel_event(&self, sequence: u64) -> Result<(), ControlError> {
+        self.order(sequence, Decision::Cancel).await
     }
 
-    async fn retry_event(&self, _sequence: u64) -> Result<(), ControlError> {
-        Err(no_store())
+    async fn retry_event(&self, sequence: u64) -> Result<(), ControlError> {
+        self.order(sequence, Decision::Retry).await
     }
 
-    async fn drop_event(&self, _sequence: u64) -> Result<(), ControlError> {
-        Err(no_store())
+    async fn drop_event(&self, sequence: u64) -> Result<(), ControlError> {
+        self.order(sequence, Decision::Drop).await
     }
 
     async fn save(&self) -> Result<(), ControlError> {
-        Err(no_store())
+        self.ask(|reply| Item::Checkpoint { reply }).await
     }
 
-    async fn backup(&self, _file: PathBuf) -> Result<(), ControlError> {
-        Err(no_store())
+    /// What is not kept with every handler is saved first, so that the copy has it.
+    async fn backup(&self, file: PathBuf) -> Result<(), ControlError> {
+        self.save().await?;
+        let copied = self.reader.ask_aside(move |store| store.backup(&file)).await;
+        copied.map_err(unavailable)?.map_err(|error| ControlError::BackupRefused { reason: error.to_string() })
     }
 }
 
-fn no_store() -> ControlError {
-    ControlError::Unavailable { reason: "it keeps its world in a file without a database".to_owned() }
+fn unavailable(error: impl ToString) -> ControlError {
+    ControlError::Unavailable { reason: error.to_string() }
 }

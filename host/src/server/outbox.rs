@@ -106,7 +106,7 @@ mod tests {
     fn outbox() -> (Outbox, impl Fn() -> (u64, u64)) {
         let connections = Connections::new(&GateOptions::default(), 1);
         let links = connections.clone();
-        let held = [links.register_for_test(), links.register_for_test()];
+        let held = [links.register(), links.register()];
         let sent = move || {
             let _ = &held;
             (links.snapshot().frames_out, links.snapshot().bytes_out)
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_close_waits_for_the_packets_before_it() {
-        let (mut outbox, _) = outbox();
+        let (mut outbox, _sent) = outbox();
         let connections = outbox.connections.clone();
         outbox.send(&[1], &packet("bye"), 5);
         outbox.close(1, 0);

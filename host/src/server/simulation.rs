@@ -11,9 +11,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::board::Board;
 use super::checkpoints::Checkpoint;
 use super::committing::Committing;
+use super::event_orders::EventOrder;
 use super::events::EventRuns;
 use super::guests::Guests;
-use super::event_orders::{EventOrder, EventOrderError};
 use super::tasks::{Ended, RunningTask};
 use super::thinking::Thinking;
 use crate::guest::{Committed, GuestId, LoopEngine, Stage, StageSlot};
@@ -33,7 +33,7 @@ pub enum Item {
     /// An operator cancels a task. The answer is whether it ran.
     CancelTask { task: u64, reply: Reply<bool> },
     /// An operator decides about an event.
-    Event { order: EventOrder, reply: Reply<Result<(), EventOrderError>> },
+    Event(EventOrder),
     /// An operator wants everything saved. The answer comes when it is on disk.
     Checkpoint { reply: Reply<()> },
     /// Save everything: the last item there is.
@@ -132,7 +132,7 @@ impl crate::sim::Simulation for HostSimulation {
 
     fn begin_turn(&mut self, cx: &mut Cx<'_>) -> anyhow::Result<()> {
         self.follow_writer(cx)?;
-        self.follow_pages(cx);
+        self.follow_reader(cx);
         Ok(())
     }
 
@@ -148,7 +148,7 @@ impl crate::sim::Simulation for HostSimulation {
             Item::Packet { connection, packet, place: _place } => self.packet(connection, &packet, cx),
             Item::Disconnected { connection } => self.disconnected(connection, cx),
             Item::CancelTask { task, reply } => reply.send(self.cancel_task(task, cx)),
-            Item::Event { order, reply } => self.event_order(order, reply, cx),
+            Item::Event(order) => self.event_order(order, cx),
             Item::Checkpoint { reply } => self.begin_checkpoint(Some(reply), cx),
             Item::Finish => self.save_all(cx),
             Item::GoOn => self.goes_on = false,

@@ -26,14 +26,15 @@ pub struct Durations {
 }
 
 impl Durations {
-    fn new() -> Self {
+    /// None yet.
+    pub(crate) fn new() -> Self {
         let histogram =
             AtomicHistogram::new(GROUPING_POWER, LONGEST_NS_POWER).expect("both powers are within the crate's limits");
         Self { histogram, last_ns: AtomicU64::new(0), max_ns: AtomicU64::new(0) }
     }
 
     /// Adds one. Only one thread at a time may.
-    pub(super) fn record(&self, duration: Duration) {
+    pub(crate) fn record(&self, duration: Duration) {
         let ns = (duration.as_nanos() as u64).min((1 << LONGEST_NS_POWER) - 1);
         self.histogram.increment(ns).expect("the value was cut to what the histogram takes");
         self.last_ns.store(ns, Relaxed);
@@ -42,16 +43,17 @@ impl Durations {
         }
     }
 
-    fn snapshot(&self) -> DurationsSnapshot {
+    /// The figures as they are now.
+    pub(crate) fn micros(&self) -> BatchMicros {
         let histogram = self.histogram.load();
         let max_ns = self.max_ns.load(Relaxed);
         // A bucket's upper end may lie beyond the greatest value in it.
         let quantile = |quantile: f64| micros(quantile_ns(&histogram, quantile).min(max_ns));
-        DurationsSnapshot {
+        BatchMicros {
             last: micros(self.last_ns.load(Relaxed)),
+            max: micros(max_ns),
             p50: quantile(0.5),
             p99: quantile(0.99),
-            max: micros(max_ns),
         }
     }
 }
@@ -67,13 +69,6 @@ fn quantile_ns(histogram: &Histogram, quantile: f64) -> u64 {
 /// Rounded to the nearest.
 fn micros(ns: u64) -> u64 {
     (ns + 500) / 1000
-}
-
-struct DurationsSnapshot {
-    last: u64,
-    p50: u64,
-    p99: u64,
-    max: u64,
 }
 
 /// The live figures of one loop.
@@ -167,8 +162,7 @@ impl SimMetrics {
     }
 
     fn loop_snapshot(&self, admission: &AdmissionGauges, now: Duration) -> LoopSnapshot {
-        let batch = self.batch.snapshot();
-        let delay = self.queue_delay.snapshot();
+        let delay = self.queue_delay.micros();
         let oldest_ns = admission.oldest_ns.load(Relaxed);
         let age_ns = if oldest_ns == NO_ITEM { 0 } else { (now.as_nanos() as u64).saturating_sub(oldest_ns) };
         LoopSnapshot {
@@ -179,13 +173,13 @@ impl SimMetrics {
             abandoned: self.abandoned.load(Relaxed),
             executed: self.executed.load(Relaxed),
             faults: self.faults.load(Relaxed),
-            batch_us: BatchMicros { last: batch.last, max: batch.max, p50: batch.p50, p99: batch.p99 },
+            batch_us: self.batch.micros(),
             queue_delay_us: Micros { p50: delay.p50, p99: delay.p99, max: delay.max },
         }
     }
 
     fn timers_snapshot(&self) -> TimersSnapshot {
-        let lateness = self.lateness.snapshot();
+        let lateness = self.lateness.micros();
         TimersSnapshot {
             active: self.timers_active.load(Relaxed),
             registered: self.timers_registered.load(Relaxed),
@@ -280,7 +274,7 @@ pub struct Micros {
     pub max: u64,
 }
 
-/// Batch times in microseconds.
+/// A distribution in microseconds, with the newest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchMicros {
     pub last: u64,

@@ -35,6 +35,13 @@ pub trait StoreWriter: Send {
     /// [`StoreError::is_temporary`] the same batches may be tried again.
     fn commit(&mut self, batches: &[Batch]) -> Result<(), StoreError>;
 
+    /// What is better done between commits than in one for which somebody waits; `others_wait` tells whether the next
+    /// is asked for already. Called after each commit. An error for which [`StoreError::is_temporary`] may be passed
+    /// over: a commit will tell.
+    fn upkeep(&mut self, _others_wait: bool) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Tidies up for a long rest. What is committed is safe without it.
     fn close(self: Box<Self>) -> Result<(), StoreError>;
 }

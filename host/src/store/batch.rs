@@ -19,6 +19,8 @@ pub struct Batch {
     pub guests: Vec<GuestChange>,
     /// The sequence that the next event gets, where that has changed.
     pub next_sequence: Option<u64>,
+    /// Values and payloads in it, more or less: what its size is judged by beside its rows.
+    pub bytes: usize,
 }
 
 /// A change to the pending events.
@@ -59,7 +61,7 @@ impl Batch {
             && self.next_sequence.is_none()
     }
 
-    /// Rows that it changes, more or less: what its size is judged by.
+    /// Rows that it changes, more or less.
     pub fn rows(&self) -> usize {
         self.world.len() + self.events.len() + self.counts.len() + self.guests.len()
     }

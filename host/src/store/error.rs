@@ -9,7 +9,7 @@ pub enum StoreError {
     #[error("the database {file} cannot be opened: {reason}; mend its permissions, or name another data_dir")]
     Open { file: PathBuf, reason: String },
     #[error(
-        "the database {file} is damaged ({reason}) and was left as it is; put a backup in its place, or move it away to begin a new world"
+        "the database {file} is damaged ({reason}) and was left as it is; put a backup in its place, or move it away with all that is named world.* beside it to begin a new world"
     )]
     Damaged { file: PathBuf, reason: String },
     #[error("{file} is not a database of Wheelhouse; move it away, or name another data_dir")]
@@ -22,6 +22,42 @@ pub enum StoreError {
         "the database {file} has lost its end: commit {expected} was made and it holds {found}; its write-ahead log was deleted or cut, or an older copy was put in its place. Bring the log back, or delete {mark} to go on from what is there"
     )]
     LogLost { file: PathBuf, mark: PathBuf, found: u64, expected: u64 },
+    #[error(
+        "the commit mark {mark} of the database {file} is damaged; delete it to go on from what the database holds, though commits may then be missing unnoticed"
+    )]
+    MarkDamaged { file: PathBuf, mark: PathBuf },
+    #[error(
+        "the write-ahead log {log} does not belong to the database {file}; bring back the database that it belongs to, or move the log away to go on with this one"
+    )]
+    LogForeign { file: PathBuf, log: PathBuf },
+    #[error(
+        "the database {file} is gone, but its {left} is still there; bring the database back, or move all that is named world.* away to begin a new world"
+    )]
+    Gone { file: PathBuf, left: PathBuf },
+    #[error(
+        "the saved world {file} was written by an earlier development version, and this one does not read it; move it away to begin a new world"
+    )]
+    OldSave { file: PathBuf },
+    #[error(
+        "the write-ahead log {log} was deleted or replaced while the host ran; all that was committed was brought into {file}. Start the host again"
+    )]
+    LogTaken { file: PathBuf, log: PathBuf },
+    #[error(
+        "the write-ahead log {log} was deleted or replaced while the host ran, and what was committed last could not be brought into {file}: {reason}; bring the log back before the host starts again"
+    )]
+    LogTakenUnsaved { file: PathBuf, log: PathBuf, reason: String },
+    #[error(
+        "the write-ahead log {log} was cut while the host ran, and the database {file} may have lost its newest commits; bring the log back before the host starts again"
+    )]
+    LogCut { file: PathBuf, log: PathBuf },
+    #[error(
+        "the database {file} was deleted or replaced while the host ran; bring it back, with its write-ahead log, before the host starts again"
+    )]
+    DatabaseTaken { file: PathBuf },
+    #[error(
+        "the thread that writes the database has failed: {reason}; what was committed before is safe. Start the host again"
+    )]
+    WriterFailed { reason: String },
     #[error("the database {file} cannot be written: {reason}; make room or mend the disk")]
     Unwritable { file: PathBuf, reason: String },
     #[error("the database {file} cannot be read: {reason}; mend the disk")]

@@ -10,9 +10,17 @@ pub mod backend;
 pub mod batch;
 pub mod error;
 pub mod event;
+#[cfg(test)]
+pub mod faulty;
+pub mod reader;
+pub mod sqlite;
+pub mod writer;
 
 pub use agenda::{Agenda, AgendaGuest, AgendaLimits};
 pub use backend::{Claim, EventQuery, Loaded, Store, StoreReader, StoreWriter, StoredGuest};
 pub use batch::{Batch, EventChange, EventCount, GuestChange};
 pub use error::StoreError;
 pub use event::{Event, EventId, LATEST_MS, MissedRuns, Place, Repetition, Run};
+pub use reader::{AskError, Reader};
+pub use sqlite::SqliteStore;
+pub use writer::{StoreSnapshot, Trouble, Writer};

@@ -54,7 +54,8 @@ impl Host for InstanceState {
     }
 
     fn get_data(&mut self, id: u64, name: String) -> Answer<Option<Vec<u8>>> {
-        let data = self.stage_to_read(Durable::Entities)?.world.data(EntityId(id), &name).map(|data| data.map(<[u8]>::to_vec));
+        let data =
+            self.stage_to_read(Durable::Entities)?.world.data(EntityId(id), &name).map(|data| data.map(<[u8]>::to_vec));
         answer(data.map_err(Refusal::World))
     }
 
@@ -74,7 +75,11 @@ impl Host for InstanceState {
 
     fn within(&mut self, center: types::Position, radius: u32, limit: u32) -> wasmtime::Result<Vec<Entity>> {
         let (radius, limit) = (radius.min(MAX_RADIUS), limit.min(MAX_FOUND) as usize);
-        let found = self.stage_to_read(Durable::Entities)?.world.within(position(center), radius, limit).map_err(wasmtime::Error::new)?;
+        let found = self
+            .stage_to_read(Durable::Entities)?
+            .world
+            .within(position(center), radius, limit)
+            .map_err(wasmtime::Error::new)?;
         Ok(found.iter().map(shown).collect())
     }
 

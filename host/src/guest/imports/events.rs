@@ -1,11 +1,8 @@
 //! The interface `events`: noted in the agenda, durable with everything else that the handler has done.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::guest::contract::sim::events::{
-    EventError, EventId, Host, MissedRuns, PendingEvent, Repetition, When,
-};
+use crate::guest::contract::sim::events::{EventError, EventId, Host, MissedRuns, PendingEvent, Repetition, When};
 use crate::guest::event_book::Unscheduled;
 use crate::guest::stage::Durable;
 use crate::guest::state::InstanceState;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::clock::ManualClock;
 use crate::guest::contract::sim::entities::{EntityError, Host as Entities};
+use crate::guest::contract::sim::events::{EventError, EventId, Host as Events, MissedRuns, Repetition, When};
 use crate::guest::contract::sim::gate::{GateError, Host as Gate};
 use crate::guest::contract::sim::kv::{Host as Kv, KvError};
 use crate::guest::contract::sim::metrics::Host as Metrics;
@@ -13,12 +14,21 @@ use crate::guest::contract::sim::tasks::{Host as Tasks, TaskError};
 use crate::guest::contract::sim::timers::{Host as Timers, TimerError};
 use crate::guest::contract::sim::types::Position;
 use crate::guest::{
-    GuestCounters, GuestId, GuestKind, GuestLimits, Identity, InstanceState, LogLines, Stage, StageLimits,
+    EventBook, GuestCounters, GuestId, GuestKind, GuestLimits, Identity, InstanceState, LogLines, Stage, StageLimits,
 };
+use crate::store::{Agenda, AgendaLimits};
 use crate::world::{World, WorldLimits};
 
 const HERE: Position = Position { map: 0, x: 0, y: 0 };
 const MAX_PAYLOAD_BYTES: usize = 2048;
+
+/// Events of the guest, of which there may be three.
+fn events() -> EventBook {
+    let limits = AgendaLimits { look_ahead_ms: 1000, max_in_memory: 100, max_pending: 3 };
+    let mut events = EventBook::new(Agenda::new(limits, &[], 1), None, 4 * MAX_PAYLOAD_BYTES);
+    events.add_guest(GuestId(0), &"rules".into());
+    events
+}
 
 /// The state of an instance in the middle of a handler.
 fn in_a_handler(kind: GuestKind) -> InstanceState {
@@ -48,7 +58,7 @@ fn in_a_handler(kind: GuestKind) -> InstanceState {
         max_kv_bytes_per_space: 3000,
         ..WorldLimits::default()
     };
-    let mut stage = Box::new(Stage::new(World::new(world_limits), stage_limits));
+    let mut stage = Box::new(Stage::new(World::new(world_limits), events(), stage_limits));
     stage.connections.insert(7);
     stage.task_guests.insert("terrain".to_owned(), GuestId(1));
     stage.begin();
@@ -203,4 +213,52 @@ fn a_guest_counts_under_64_names_of_64_bytes() {
     assert_eq!(custom.len(), 64);
     assert_eq!(custom["000"], 5.0);
     assert!(!custom.contains_key("063") && !custom.contains_key(&"n".repeat(65)));
+}
+
+#[test]
+fn an_event_that_is_too_large_or_one_too_many_is_refused_with_its_limit() {
+    let mut state = in_a_handler(GuestKind::Game);
+    let mut schedule = |kind: &str, payload: usize, interval_ms: Option<u64>| {
+        let repeat = interval_ms.map(|interval_ms| Repetition { interval_ms, missed: MissedRuns::Coalesce });
+        Events::schedule(&mut state, kind.to_owned(), When::AtMs(5), vec![0; payload], repeat).unwrap()
+    };
+    let is_too_large = |answer, limit| matches!(answer, Err(EventError::TooLarge(told)) if told == limit);
+    assert!(is_too_large(schedule(&"k".repeat(65), 0, None), 64));
+    assert!(is_too_large(schedule("k", MAX_PAYLOAD_BYTES + 1, None), MAX_PAYLOAD_BYTES as u32));
+    assert!(matches!(schedule("k", 0, Some(0)), Err(EventError::NotPositive)));
+    assert!(schedule(&"k".repeat(64), MAX_PAYLOAD_BYTES, Some(1)).is_ok());
+    assert!(schedule("k", 0, None).is_ok());
+    assert!(schedule("k", 0, None).is_ok());
+    assert!(matches!(schedule("k", 0, None), Err(EventError::TooMany(3))));
+}
+
+#[test]
+fn a_handler_that_schedules_more_bytes_than_it_may_ends() {
+    let mut state = in_a_handler(GuestKind::Game);
+    let mut schedule = |payload: usize| {
+        Events::schedule(&mut state, "k".to_owned(), When::AtMs(5), vec![0; payload], None).map(|answer| answer.is_ok())
+    };
+    (0..2).for_each(|_| assert!(schedule(MAX_PAYLOAD_BYTES - 1).unwrap()));
+    let _third_and_last = schedule(MAX_PAYLOAD_BYTES - 1).unwrap();
+    let error = schedule(MAX_PAYLOAD_BYTES).unwrap_err().to_string();
+    assert!(error.starts_with("a handler may schedule and cancel at most"), "{error}");
+}
+
+#[test]
+fn events_are_listed_up_to_a_payload_and_at_least_one_and_found_by_their_own_id_only() {
+    let mut state = in_a_handler(GuestKind::Game);
+    let ids: Vec<EventId> = [MAX_PAYLOAD_BYTES, MAX_PAYLOAD_BYTES - 10, 10]
+        .map(|bytes| {
+            Events::schedule(&mut state, "k".to_owned(), When::AtMs(5), vec![0; bytes], None).unwrap().unwrap()
+        })
+        .into();
+    let mut list = |after| Events::pending(&mut state, after, 1000).unwrap().len();
+    assert_eq!(list(None), 1);
+    assert_eq!(list(Some(ids[0])), 2);
+    assert_eq!(list(Some(ids[2])), 0);
+    let other = EventId { due_ms: 6, ..ids[0] };
+    assert!(Events::get(&mut state, other).unwrap().is_none());
+    assert!(!Events::cancel(&mut state, other).unwrap());
+    assert!(Events::cancel(&mut state, ids[0]).unwrap());
+    assert!(!Events::cancel(&mut state, ids[0]).unwrap(), "only once");
 }

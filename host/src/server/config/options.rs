@@ -1,13 +1,14 @@
 //! What of the configuration is not a room's own options as it stands, translated into what the room wants. Called once
 //! each when a host starts.
 
-use super::settings::{Config, KIB, MIB};
+use super::settings::{Config, EventOptions, KIB, MIB};
 use crate::guest::StageLimits;
 use crate::sim::{DispatchOptions, SimOptions};
+use crate::store::AgendaLimits;
 use crate::world::WorldLimits;
 
-/// How many times its largest payload one handler may send in all.
-const SENT_PAYLOADS_PER_HANDLER: usize = 16;
+/// How many times its largest payload one handler may send, or schedule, in all.
+const PAYLOADS_PER_HANDLER: usize = 16;
 
 impl Config {
     pub(in crate::server) fn sim_options(&self) -> SimOptions {
@@ -32,8 +33,18 @@ impl Config {
             max_tasks: self.dispatch.max_tasks,
             max_timers: self.timers.max_pending as usize,
             max_packet_bytes: self.gate.options.max_frame_bytes,
-            max_sent_bytes: self.guest.max_payload_bytes().saturating_mul(SENT_PAYLOADS_PER_HANDLER),
+            max_sent_bytes: self.max_handler_bytes(),
             max_payload_bytes: self.guest.max_payload_bytes(),
         }
+    }
+
+    /// Bytes that one handler may send, and that it may schedule.
+    pub(in crate::server) fn max_handler_bytes(&self) -> usize {
+        self.guest.max_payload_bytes().saturating_mul(PAYLOADS_PER_HANDLER)
+    }
+
+    pub(in crate::server) fn agenda_limits(&self) -> AgendaLimits {
+        let EventOptions { max_in_memory, max_pending, .. } = self.events;
+        AgendaLimits { look_ahead_ms: self.events.look_ahead().as_millis() as u64, max_in_memory, max_pending }
     }
 }

@@ -102,7 +102,10 @@ pub struct Agenda {
     noted_new: bool,
     unsettled: Unsettled,
     wishes: Vec<Wish>,
-    last_page: u64,
+    /// Looks at the disk that are under way, each with the newest batch on disk when it began.
+    looks: Vec<(u64, u64)>,
+    /// The number of the last page or look.
+    last_read: u64,
 }
 
 /// What is known of one guest's events.
@@ -165,7 +168,8 @@ impl Agenda {
             noted_new: false,
             unsettled: Unsettled::default(),
             wishes: Vec::new(),
-            last_page: 0,
+            looks: Vec::new(),
+            last_read: 0,
         };
         for guest in stored {
             let number = agenda.guest(&guest.name);
@@ -252,7 +256,7 @@ impl Agenda {
         noted.now = now.map(Arc::new);
     }
 
-    /// What is known of an event of that guest.
+    /// What is known of an event of that guest. Others' are none of its business.
     pub fn find(&self, guest: AgendaGuest, sequence: u64) -> Known {
         let listed = &self.guests[guest.0];
         let changed = self.noted.get(&sequence).map(|noted| &noted.now).or_else(|| self.unsettled.get(sequence));
@@ -265,6 +269,27 @@ impl Agenda {
             None if listed.is_all_in_memory() && listed.parked == 0 => Known::NotPending,
             None => Known::AsOnDisk,
         }
+    }
+
+    /// What is known of an event, whoever's it is.
+    pub fn find_any(&self, sequence: u64) -> Known {
+        if let Some(now) = self.noted.get(&sequence).map(|noted| &noted.now).or_else(|| self.unsettled.get(sequence)) {
+            return now.clone().map_or(Known::NotPending, Known::Pending);
+        }
+        let in_memory = self.guests.iter().find_map(|listed| listed.window.get(sequence));
+        in_memory.map_or(Known::AsOnDisk, |event| Known::Pending(Arc::clone(event)))
+    }
+
+    /// Somebody looks at the disk. Until [`end_look`](Self::end_look) with the number that this answers, what has
+    /// changed meanwhile is known. `committed` is the newest batch on disk.
+    pub fn begin_look(&mut self, committed: u64) -> u64 {
+        self.last_read += 1;
+        self.looks.push((self.last_read, committed));
+        self.last_read
+    }
+
+    pub fn end_look(&mut self, number: u64) {
+        self.looks.retain(|(look, _)| *look != number);
     }
 
     /// What was noted takes effect, and is added to the batch. Answers whether there was anything.
@@ -309,6 +334,7 @@ impl Agenda {
             }
             _ => listed.window.remove(sequence),
         }
+        batch.bytes += now.as_ref().map_or(0, |event| event.payload.len());
         batch.events.push(match &now {
             Some(event) => EventChange::Put(Arc::clone(event)),
             None => EventChange::Removed { sequence },
@@ -369,9 +395,9 @@ impl Agenda {
                 until,
                 limit: self.page_limit(),
             };
-            self.last_page += 1;
-            self.guests[number].paging = Some(Paging { number: self.last_page, until, committed });
-            self.wishes.push(Wish::Page { number: self.last_page, claim });
+            self.last_read += 1;
+            self.guests[number].paging = Some(Paging { number: self.last_read, until, committed });
+            self.wishes.push(Wish::Page { number: self.last_read, claim });
         }
         std::mem::take(&mut self.wishes)
     }
@@ -441,8 +467,9 @@ impl Agenda {
 
     /// Everything up to the batch `committed` is on disk.
     pub fn settle(&mut self, committed: u64) {
-        // A page under way may have been read before that.
-        let oldest_page = self.guests.iter().filter_map(|listed| listed.paging).map(|paging| paging.committed).min();
-        self.unsettled.settle(oldest_page.map_or(committed, |oldest| oldest.min(committed)));
+        // What is being read may have been read before that.
+        let pages = self.guests.iter().filter_map(|listed| listed.paging).map(|paging| paging.committed);
+        let oldest_read = pages.chain(self.looks.iter().map(|(_, committed)| *committed)).min();
+        self.unsettled.settle(oldest_read.map_or(committed, |oldest| oldest.min(committed)));
     }
 }

@@ -1,0 +1,158 @@
+//! The store in one file of the data directory, by SQLite with a write-ahead log. A host opens it once and has it for
+//! itself: the lock on the data directory sees to that. What is here never guesses: a database that is not whole, not
+//! ours or not known is refused and left as it is.
+//!
+//! [`look`] is what an opening reads before anything is touched. Reading the world ([`load`]) leaves no trace either;
+//! only with the first writer or reader the database is taken into use.
+
+mod backup;
+mod connection;
+mod create;
+mod errors;
+mod files;
+mod guest_ids;
+mod load;
+mod log_watch;
+mod look;
+mod mark;
+mod read;
+mod rows;
+mod schema;
+mod write;
+
+#[cfg(test)]
+mod backup_tests;
+#[cfg(test)]
+mod full_disk_tests;
+#[cfg(test)]
+mod log_tests;
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod open_tests;
+#[cfg(test)]
+mod scratch;
+#[cfg(test)]
+mod speed_tests;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rusqlite::Connection;
+
+use self::files::Files;
+use self::look::Look;
+use self::mark::CommitMark;
+use self::read::SqliteReader;
+use self::write::SqliteWriter;
+use crate::store::{Loaded, Store, StoreError, StoreReader, StoreWriter};
+use crate::world::ThinkerId;
+
+/// A database in a data directory.
+#[derive(Debug)]
+pub struct SqliteStore {
+    files: Files,
+    stage: Mutex<Stage>,
+}
+
+/// How far the store has come.
+#[derive(Debug)]
+enum Stage {
+    /// It was looked at. The connection keeps others away; nothing once it had to give way to one that writes.
+    Looked(Option<Connection>),
+    /// It is in use.
+    Used,
+}
+
+impl SqliteStore {
+    /// Opens the database in `data_dir`, or makes one where there is nothing. An error leaves everything as it was.
+    pub fn open(data_dir: &Path) -> Result<Self, StoreError> {
+        let files = Files::of(data_dir);
+        let view = match look::look(&files)? {
+            Look::Empty => {
+                create::remove_unfinished(&files)?;
+                create::create(&files)?;
+                look::view(&files)?
+            }
+            Look::World { view, is_old } => {
+                create::remove_unfinished(&files)?;
+                if is_old { bring_forward(&files, view)? } else { view }
+            }
+        };
+        Ok(Self { files, stage: Mutex::new(Stage::Looked(Some(view))) })
+    }
+
+    fn stage(&self) -> MutexGuard<'_, Stage> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the database into use, if it is not yet: all that the log holds is brought into it, it gets the number of
+    /// this run, and the commit mark is made.
+    fn use_it(&self) -> Result<(), StoreError> {
+        let mut stage = self.stage();
+        if let Stage::Looked(view) = &mut *stage {
+            *view = None;
+            take_into_use(&self.files)?;
+            *stage = Stage::Used;
+        }
+        Ok(())
+    }
+}
+
+impl Store for SqliteStore {
+    fn load(&self) -> Result<Loaded, StoreError> {
+        let told = |error| errors::reading(&self.files.database, &error);
+        match &mut *self.stage() {
+            Stage::Used => load::load(&connection::reading(&self.files.database).map_err(told)?).map_err(told),
+            Stage::Looked(Some(view)) => load::load(view).map_err(told),
+            Stage::Looked(view) => load::load(view.insert(look::view(&self.files)?)).map_err(told),
+        }
+    }
+
+    fn writer(&self, thinkers: Vec<(ThinkerId, Arc<str>)>) -> Result<Box<dyn StoreWriter>, StoreError> {
+        self.use_it()?;
+        Ok(Box::new(SqliteWriter::open(&self.files, thinkers)?))
+    }
+
+    fn reader(&self) -> Result<Box<dyn StoreReader>, StoreError> {
+        self.use_it()?;
+        Ok(Box::new(SqliteReader::open(&self.files)?))
+    }
+}
+
+/// Brings an older layout forward, once everything in the file has been found whole. Answers with a new view.
+fn bring_forward(files: &Files, view: Connection) -> Result<Connection, StoreError> {
+    let told = |error: rusqlite::Error| errors::opening(&files.database, &error);
+    let verdict: String = view.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(told)?;
+    if verdict != "ok" {
+        return Err(StoreError::Damaged { file: files.database.clone(), reason: verdict });
+    }
+    drop(view);
+    let mut connection = connection::writing(&files.database).map_err(told)?;
+    schema::bring_forward(&mut connection).map_err(|error| match error {
+        rusqlite_migration::Error::RusqliteError { err, .. } => errors::writing(&files.database, &err),
+        other => StoreError::Damaged { file: files.database.clone(), reason: other.to_string() },
+    })?;
+    drop(connection);
+    look::view(files)
+}
+
+fn take_into_use(files: &Files) -> Result<(), StoreError> {
+    let told = |error: rusqlite::Error| errors::writing(&files.database, &error);
+    let connection = connection::writing(&files.database).map_err(|error| errors::opening(&files.database, &error))?;
+    create::turn_to_log(&connection).map_err(|reason| StoreError::Open { file: files.database.clone(), reason })?;
+    connection
+        .execute_batch(
+            "BEGIN IMMEDIATE;
+             INSERT OR REPLACE INTO counters (name, value)
+                 SELECT 'previous_run', value FROM counters WHERE name = 'run';
+             INSERT OR REPLACE INTO counters (name, value) VALUES ('run', random());
+             COMMIT;
+             PRAGMA wal_checkpoint(TRUNCATE);",
+        )
+        .map_err(told)?;
+    let commits = look::counter(&connection, "commits").map_err(told)?.unwrap_or(0) as u64;
+    CommitMark::open(&files.mark, commits)
+        .map(|_| ())
+        .map_err(|error| StoreError::Unwritable { file: files.mark.clone(), reason: error.to_string() })
+}
