@@ -162,7 +162,6 @@ impl SimMetrics {
     }
 
     fn loop_snapshot(&self, admission: &AdmissionGauges, now: Duration) -> LoopSnapshot {
-        let delay = self.queue_delay.micros();
         let oldest_ns = admission.oldest_ns.load(Relaxed);
         let age_ns = if oldest_ns == NO_ITEM { 0 } else { (now.as_nanos() as u64).saturating_sub(oldest_ns) };
         LoopSnapshot {
@@ -174,7 +173,7 @@ impl SimMetrics {
             executed: self.executed.load(Relaxed),
             faults: self.faults.load(Relaxed),
             batch_us: self.batch.micros(),
-            queue_delay_us: Micros { p50: delay.p50, p99: delay.p99, max: delay.max },
+            queue_delay_us: self.queue_delay.micros().into(),
         }
     }
 
@@ -272,6 +271,12 @@ pub struct Micros {
     pub p50: u64,
     pub p99: u64,
     pub max: u64,
+}
+
+impl From<BatchMicros> for Micros {
+    fn from(BatchMicros { p50, p99, max, .. }: BatchMicros) -> Self {
+        Micros { p50, p99, max }
+    }
 }
 
 /// A distribution in microseconds, with the newest.

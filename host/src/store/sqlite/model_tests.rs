@@ -279,7 +279,7 @@ fn batch() -> impl Strategy<Value = Batch> {
         (vec(world_change(), 0..5), data(), vec(event_change(), 0..8), vec(count, 0..2), vec(guest_change(), 0..2));
     (parts, option::of(1..99u64)).prop_map(|((mut world, data, events, counts, guests), next_sequence)| {
         world.extend(data);
-        Batch { number: 1, world, events, counts, guests, next_sequence }
+        Batch { number: 1, world, events, counts, guests, next_sequence, bytes: 0 }
     })
 }
 
