@@ -125,7 +125,7 @@ impl SqliteReader {
     fn looked_up(&self, sequence: u64) -> Result<Option<Event>> {
         let Ok(sequence) = i64::try_from(sequence) else { return Ok(None) };
         let mut statement = self.connection.prepare_cached(
-            "SELECT sequence, kind, payload, due_ms, next_ms, interval_ms, missed, attempts, parked, error, name
+            "SELECT sequence, kind, payload, due_ms, next_ms, interval_ms, missed, attempts, events.parked, error, name
              FROM events JOIN guests ON guests.id = events.guest WHERE sequence = ?1",
         )?;
         let event = |row: &Row<'_>| event(row, &row.get(10)?, row.get(1)?);
