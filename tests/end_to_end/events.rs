@@ -163,6 +163,40 @@ fn events_that_came_due_during_a_stop_run_oldest_first() {
     host.stop();
 }
 
+/// Far more events of one time than have room in memory: they come from the disk in pages, and the borders of all pages
+/// lie among them.
+fn more_of_one_time_than_fit_into_memory_run_in_order(restart: bool) {
+    let world = World::new(&Config::new().set("events.max_in_memory", 16).guest(ledger()));
+    let mut host = world.serve();
+    let mut client = host.connect();
+    let at_ms = wall_ms() + 1500;
+    let mut schedule = |time_ms: u64| client.schedule(&format!("at {time_ms} note x"));
+    let mut ids: Vec<EventId> = (0..100).map(|_| schedule(at_ms)).collect();
+    ids.extend((0..20).map(|number| schedule(at_ms - 10 + number)));
+    if restart {
+        host.kill();
+        wait_until_wall(at_ms + 20);
+        host = world.serve();
+    }
+    let mut client = host.connect();
+    let runs = client.wait_for_runs(ids.len());
+    assert!(runs.len() == ids.len() && runs.iter().all(|run| run.count == 1), "each ran once: {runs:?}");
+    ids.sort_unstable();
+    assert_eq!(client.order(), ids);
+    assert_eq!(client.ask("walk"), "pending 0");
+    host.stop();
+}
+
+#[test]
+fn more_events_of_one_time_than_fit_into_memory_run_once_and_in_order() {
+    more_of_one_time_than_fit_into_memory_run_in_order(false);
+}
+
+#[test]
+fn more_overdue_events_than_fit_into_memory_run_once_and_in_order_after_a_crash() {
+    more_of_one_time_than_fit_into_memory_run_in_order(true);
+}
+
 #[test]
 fn an_event_of_a_guest_that_is_missing_in_one_run_runs_in_a_later_one() {
     let world = world();
