@@ -150,6 +150,11 @@ impl EventBook {
         *self.numbers.get(&guest).expect("a guest that is called was added when it was loaded")
     }
 
+    /// Whether the handler that runs has scheduled or cancelled anything.
+    pub(super) fn has_noted(&self) -> bool {
+        self.noted > 0
+    }
+
     /// What the handler did stands, and is added to the batch. Answers whether there was anything.
     pub(super) fn commit(&mut self, now_ms: u64, batch: &mut Batch) -> bool {
         self.forget_noted();

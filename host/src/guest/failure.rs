@@ -27,6 +27,10 @@ pub enum CallError {
         /// Where it was, one frame a line.
         backtrace: String,
     },
+    /// The handler has changed something durable, and the disk takes no changes now. It has done nothing, and is to be
+    /// called again once the disk does.
+    #[error("the disk takes no changes now")]
+    Unkept,
     /// The guest is not running: it failed too often, or its code was refused.
     #[error("the guest is not running")]
     NotRunning,
@@ -43,16 +47,21 @@ impl CallError {
         }
     }
 
-    /// Whether the guest itself decided so.
-    pub fn is_refusal(&self) -> bool {
-        matches!(self, CallError::Refused(_))
+    /// Whether the instance can be called again: nothing has gone wrong in it.
+    pub fn keeps_instance(&self) -> bool {
+        matches!(self, CallError::Refused(_) | CallError::Unkept)
+    }
+
+    /// Whether the call is only to be made again later.
+    pub fn is_unkept(&self) -> bool {
+        matches!(self, CallError::Unkept)
     }
 
     /// Where the guest was, one frame a line; empty when that is not known.
     pub fn backtrace(&self) -> &str {
         match self {
             CallError::Deadline { backtrace, .. } | CallError::Trapped { backtrace, .. } => backtrace,
-            CallError::Refused(_) | CallError::NotRunning => "",
+            CallError::Refused(_) | CallError::Unkept | CallError::NotRunning => "",
         }
     }
 }

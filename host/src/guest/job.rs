@@ -78,7 +78,7 @@ impl JobRun {
             Err(error) => Err(CallError::from_wasmtime(error, Duration::ZERO)),
         };
         result.inspect_err(|error| {
-            if !error.is_refusal() {
+            if !error.keeps_instance() {
                 log_failure(&self.identity, "run", error);
             }
         })

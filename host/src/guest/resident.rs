@@ -99,6 +99,9 @@ impl<C: ResidentCode> Resident<C> {
     }
 
     fn note(&mut self, slot: &mut StageSlot, what: &'static str, error: &CallError) {
+        if error.is_unkept() {
+            return;
+        }
         if let CallError::Refused(reason) = error {
             let times = self.identity.counters.refused.fetch_add(1, Ordering::Relaxed) + 1;
             // It may be the players' doing and happen often, so it is told at each doubling.
@@ -125,6 +128,9 @@ impl<C: ResidentCode> Resident<C> {
     fn try_start(&mut self, slot: &mut StageSlot, occasion: Occasion) {
         let had_state = self.saved.is_some();
         if let Err((what, error)) = self.start_instance(slot, occasion) {
+            if error.is_unkept() {
+                return;
+            }
             let verdict = self.judge(what, &error);
             let lost_state = had_state && self.saved.is_none();
             if lost_state && verdict == Verdict::Replace {
@@ -163,6 +169,8 @@ impl<C: ResidentCode> Resident<C> {
             if let Err(CallError::Refused(reason)) = restored {
                 let guest = &*self.identity.name;
                 tracing::warn!(guest, reason, "the guest refused its saved state and begins without it");
+            } else if let Err(CallError::Unkept) = restored {
+                return Err(("restore", CallError::Unkept));
             } else if let Err(error) = restored {
                 // The state is what breaks it: the next instance begins without.
                 self.saved = None;
@@ -208,7 +216,8 @@ fn transaction<B, R>(
     let result = instance.call(slot, what, limit, call).and_then(|answer| answer.map_err(CallError::Refused));
     if let Some(stage) = slot {
         match &result {
-            Ok(_) => stage.commit(),
+            Ok(_) if stage.commit().is_err() => return Err(CallError::Unkept),
+            Ok(_) => {}
             Err(_) => stage.rollback(),
         }
     }

@@ -51,6 +51,10 @@ pub struct Committed {
     pub after: u64,
 }
 
+/// Nothing durable may be changed now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotTaken;
+
 /// The kinds of durable state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durable {
@@ -105,6 +109,8 @@ pub struct Stage {
     pub other_timers: usize,
     /// The wall clock in milliseconds since 1970-01-01 UTC, set before each call.
     pub now_ms: u64,
+    /// Whether handlers may change something durable now.
+    pub takes_changes: bool,
     /// For each kind of durable state the newest batch with a change to it.
     changed_in: [u64; 3],
     /// The newest batch with anything that the handler that runs has read.
@@ -133,6 +139,7 @@ impl Stage {
             tasks: FxHashMap::default(),
             other_timers: 0,
             now_ms: 0,
+            takes_changes: true,
             changed_in: [0; 3],
             read_from: 0,
             next_task: 1,
@@ -149,8 +156,13 @@ impl Stage {
     }
 
     /// The handler has returned: its changes stand, and its effects are handed out by
-    /// [`take_effects`](Self::take_effects).
-    pub fn commit(&mut self) {
+    /// [`take_effects`](Self::take_effects). An error says that it has changed something durable while nothing such is
+    /// taken; then nothing it did has happened.
+    pub fn commit(&mut self) -> Result<(), NotTaken> {
+        if !self.takes_changes && (self.world.has_changes_to_keep() || self.events.has_noted()) {
+            self.rollback();
+            return Err(NotTaken);
+        }
         let after = if self.commit_durable() { self.batch.number } else { self.read_from };
         self.timers.commit();
         for effect in self.noted.drain(..) {
@@ -160,6 +172,7 @@ impl Stage {
             self.committed.push(Committed { effect, after });
         }
         self.forget_noted();
+        Ok(())
     }
 
     /// Adds what has to be kept to the batch. Answers whether there was anything.

@@ -64,7 +64,7 @@ fn effects_are_handed_out_in_order_once_the_handler_has_returned() {
     stage.note_packet(vec![7], Arc::from(*b"hello")).unwrap();
     let task = stage.note_task(GAME, JOB, vec![1]).unwrap();
     assert_eq!(effects(&mut stage), []);
-    stage.commit();
+    stage.commit().unwrap();
     let new_task = NewTask { id: task, owner: GAME, guest: JOB, arguments: vec![1] };
     assert_eq!(
         effects(&mut stage),
@@ -94,7 +94,7 @@ fn a_failed_handler_has_cancelled_nothing() {
     let mut stage = stage();
     stage.begin();
     let id = set(&mut stage, GAME, "a");
-    stage.commit();
+    stage.commit().unwrap();
     stage.begin();
     assert_eq!(stage.timers.cancel(GAME, id), Some(true));
     assert!(stage.timers.named(GAME, "a").is_empty());
@@ -107,7 +107,7 @@ fn a_handler_sees_the_timers_it_has_set_and_cancelled() {
     let mut stage = stage();
     stage.begin();
     let before = set(&mut stage, GAME, "a");
-    stage.commit();
+    stage.commit().unwrap();
     stage.begin();
     let now = set(&mut stage, GAME, "a");
     assert_eq!(stage.timers.named(GAME, "a"), [before, now]);
@@ -124,7 +124,7 @@ fn a_guest_cannot_cancel_what_is_not_its_own() {
     stage.begin();
     let timer = set(&mut stage, GAME, "a");
     let task = stage.note_task(GAME, JOB, Vec::new()).unwrap();
-    stage.commit();
+    stage.commit().unwrap();
     stage.begin();
     assert_eq!(stage.timers.cancel(OTHER, timer), None);
     assert!(stage.timers.named(OTHER, "a").is_empty());
@@ -139,7 +139,7 @@ fn a_task_cancelled_by_the_handler_that_started_it_never_starts() {
     stage.begin();
     let task = stage.note_task(GAME, JOB, Vec::new()).unwrap();
     assert!(stage.note_cancelled_task(GAME, task));
-    stage.commit();
+    stage.commit().unwrap();
     assert_eq!(effects(&mut stage), []);
     assert!(stage.tasks.is_empty());
 }
@@ -149,7 +149,7 @@ fn no_more_tasks_start_than_may_run() {
     let mut stage = stage();
     stage.begin();
     assert!(stage.note_task(GAME, JOB, Vec::new()).is_some());
-    stage.commit();
+    stage.commit().unwrap();
     stage.begin();
     assert!(stage.note_task(GAME, JOB, Vec::new()).is_some());
     assert_eq!(stage.note_task(GAME, JOB, Vec::new()), None);

@@ -50,7 +50,7 @@ impl StepTaskRun {
 }
 
 fn note(identity: &Identity, what: &'static str, error: &CallError) {
-    if !error.is_refusal() {
+    if !error.keeps_instance() {
         log_failure(identity, what, error);
     }
 }

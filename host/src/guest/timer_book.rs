@@ -48,10 +48,15 @@ impl TimerBook {
     pub(super) fn set(&mut self, timer: GuestTimer) -> u64 {
         self.last_id += 1;
         let id = self.last_id;
-        self.by_name.entry((timer.guest, Arc::clone(&timer.name))).or_default().insert(id);
-        self.timers.insert(id, timer);
+        self.put_back(id, timer);
         self.set_now.insert(id);
         id
+    }
+
+    /// Puts a timer in under the id that it had before it was taken out.
+    pub fn put_back(&mut self, id: u64, timer: GuestTimer) {
+        self.by_name.entry((timer.guest, Arc::clone(&timer.name))).or_default().insert(id);
+        self.timers.insert(id, timer);
     }
 
     /// Cancels a timer for the handler that runs. `None` when the guest has none with that id; otherwise whether it

@@ -14,6 +14,7 @@ use super::config::Config;
 use super::events::EventRuns;
 use super::guests::{FirstStart, Guests};
 use super::host::StartError;
+use super::set_aside::SetAside;
 use super::simulation::HostSimulation;
 use super::thinking::Thinking;
 use crate::guest::contract::sim::types::Occasion;
@@ -183,6 +184,7 @@ pub fn simulation(
         event_runs: EventRuns::new(config.events.clone(), reader),
         checkpoint: None,
         wanted_checkpoint: None,
+        set_aside: SetAside::default(),
         held_timers: BTreeMap::new(),
         names: None,
         checkpoint_interval: config.store.checkpoint_interval(),

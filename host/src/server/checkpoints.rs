@@ -37,7 +37,7 @@ impl HostSimulation {
 
     /// Does a turn's part of the checkpoint.
     pub(super) fn advance_checkpoint(&mut self, cx: &mut Cx<'_>) {
-        if self.committing.holds() || self.spent {
+        if self.committing.must_wait() || self.spent {
             return;
         }
         if self.checkpoint.is_none()

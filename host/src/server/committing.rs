@@ -25,8 +25,10 @@ pub struct Committing {
     pending_batches: usize,
     /// What is to be done once a batch is on disk.
     waiting: Vec<(u64, Box<dyn FnOnce() + Send>)>,
-    /// Whether nothing durable is taken on: the writer is too far behind, or cannot write.
+    /// Whether nothing is run that could change something durable: the writer is too far behind.
     holds: bool,
+    /// Whether the writer can write.
+    takes_changes: bool,
     /// Whether no further turn will hand anything over.
     is_last: bool,
 }
@@ -41,13 +43,19 @@ impl Committing {
             pending_batches: 0,
             waiting: Vec::new(),
             holds: false,
+            takes_changes: true,
             is_last: false,
         }
     }
 
-    /// Whether nothing is to be run that could change something durable: the writer is too far behind, or cannot write.
+    /// Whether nothing is to be run that could change something durable: the writer is too far behind.
     pub fn holds(&self) -> bool {
         self.holds
+    }
+
+    /// Whether whatever can wait is to wait: what is likely to change something durable, and comes again by itself.
+    pub fn must_wait(&self) -> bool {
+        self.holds || !self.takes_changes
     }
 
     /// The newest batch on disk.
@@ -91,8 +99,9 @@ impl HostSimulation {
             || committing.outbox.waiting_bytes() > MAX_WAITING_BYTES;
         // What was accepted before a stop is finished though the disk is full: it was not acknowledged, and is lost only
         // if there is no room until the end.
-        let must_finish = trouble.is_some() && !cx.handle.is_running();
-        committing.holds = (is_behind || trouble.is_some()) && !must_finish;
+        committing.takes_changes = trouble.is_none() || !cx.handle.is_running();
+        committing.holds = is_behind && trouble.is_none();
+        self.stage().takes_changes = self.committing.takes_changes;
         Ok(())
     }
 

@@ -94,7 +94,7 @@ impl EventRuns {
 impl HostSimulation {
     /// Runs the events that are due until the time is up; the rest waits for the next turn.
     pub(super) fn run_due_events(&mut self, cx: &mut Cx<'_>) {
-        if self.committing.holds() {
+        if self.committing.must_wait() {
             return;
         }
         let until = cx.clock.now() + self.event_runs.options.budget();
@@ -140,7 +140,7 @@ impl HostSimulation {
                 self.event_runs.fired += 1;
                 self.event_runs.lateness.record(Duration::from_millis(now_ms.saturating_sub(event.next_ms)));
             }
-            Err(CallError::NotRunning) => self.stage().events.agenda.rollback(),
+            Err(CallError::NotRunning | CallError::Unkept) => self.stage().events.agenda.rollback(),
             Err(error) => self.event_failed(guest, event, &error, cx),
         }
     }
@@ -223,7 +223,7 @@ impl HostSimulation {
 
     /// Has the loop wake when there is something to do about events.
     pub(super) fn set_event_timer(&mut self, cx: &mut Cx<'_>) {
-        if self.committing.holds() {
+        if self.committing.must_wait() {
             return;
         }
         let Some(stage) = self.stage.as_deref() else { return };

@@ -29,7 +29,7 @@ impl HostSimulation {
         let Some(running) = self.guests.game(game) else { return Err(CallError::NotRunning) };
         let result = running.call(&mut self.stage, what, call);
         self.after_handler(cx);
-        if matches!(result, Err(ref error) if !error.is_refusal()) {
+        if matches!(result, Err(ref error) if !error.keeps_instance()) {
             self.spent = true;
             self.look_after(game, cx);
         }
@@ -50,18 +50,21 @@ impl HostSimulation {
     }
 
     /// A client has come. A game that refuses or fails has not taken it in, so it is closed.
-    pub(super) fn connected(&mut self, connection: u64, address: &str, cx: &mut Cx<'_>) {
+    pub(super) fn connected(&mut self, connection: u64, address: &str, cx: &mut Cx<'_>) -> Result<(), CallError> {
         self.stage().connections.insert(connection);
         let taken_in =
             self.handle_at_gate("on-connect", cx, |game, store| game.call_on_connect(store, connection, address));
-        if let Err(error) = taken_in {
+        if let Err(error) = &taken_in
+            && !error.is_unkept()
+        {
             tracing::debug!(connection, "the game did not take a client in: {error}");
             self.committing.outbox.close(connection, 0);
         }
+        taken_in
     }
 
     /// A client has sent a packet. What fails has been logged and counted.
-    pub(super) fn packet(&mut self, connection: u64, packet: &[u8], cx: &mut Cx<'_>) {
+    pub(super) fn packet(&mut self, connection: u64, packet: &[u8], cx: &mut Cx<'_>) -> Result<(), CallError> {
         let handled =
             self.handle_at_gate("on-packet", cx, |game, store| game.call_on_packet(store, connection, packet));
         if let Err(CallError::NotRunning) = handled {
@@ -71,17 +74,21 @@ impl HostSimulation {
                 tracing::warn!(packets = self.packets_lost, "packets are lost while the game at the gate does not run");
             }
         }
+        handled
     }
 
     /// A client is gone. Whatever the game does about it, no entity stays bound to the connection.
-    pub(super) fn disconnected(&mut self, connection: u64, cx: &mut Cx<'_>) {
+    pub(super) fn disconnected(&mut self, connection: u64, cx: &mut Cx<'_>) -> Result<(), CallError> {
         self.stage().connections.remove(&connection);
         self.committing.outbox.forget(connection);
-        let _ = self.handle_at_gate("on-disconnect", cx, |game, store| game.call_on_disconnect(store, connection));
+        let told = self.handle_at_gate("on-disconnect", cx, |game, store| game.call_on_disconnect(store, connection));
+        if let Err(CallError::Unkept) = told {
+            return told;
+        }
         let stage = self.stage();
         let bound: Vec<EntityId> = stage.world.entities_of(connection).collect();
         if bound.is_empty() {
-            return;
+            return told;
         }
         let released =
             stage.world.transact(|world| bound.iter().try_for_each(|entity| world.set_connection(*entity, None)));
@@ -89,6 +96,7 @@ impl HostSimulation {
             tracing::error!(connection, "an entity stays bound to a connection that is gone: {error}");
         }
         self.follow_activity(cx);
+        told
     }
 
     /// A guest's timer has fired.
@@ -102,12 +110,17 @@ impl HostSimulation {
         if !timer.repeat {
             self.stage().timers.remove(id);
         }
-        let missed = u32::try_from(missed).unwrap_or(u32::MAX);
+        let runs = u32::try_from(missed).unwrap_or(u32::MAX);
         let fired = self.handle(timer.guest, "on-timer", cx, |game, store| {
-            game.call_on_timer(store, id, &timer.name, &timer.payload, missed)
+            game.call_on_timer(store, id, &timer.name, &timer.payload, runs)
         });
-        if let Err(CallError::NotRunning) = fired {
-            self.drop_timers_of_disabled(timer.guest, cx);
+        match fired {
+            Err(CallError::NotRunning) => self.drop_timers_of_disabled(timer.guest, cx),
+            Err(CallError::Unkept) => {
+                self.stage().timers.put_back(id, timer);
+                self.hold_timer(id, missed);
+            }
+            _ => {}
         }
     }
 
@@ -119,7 +132,7 @@ impl HostSimulation {
 
     /// Runs the timers that were held, until the time is up.
     pub(super) fn run_held_timers(&mut self, cx: &mut Cx<'_>) {
-        if self.held_timers.is_empty() || self.committing.holds() {
+        if self.held_timers.is_empty() || self.committing.must_wait() {
             return;
         }
         let until = cx.clock.now() + HELD_TIMERS_BUDGET;

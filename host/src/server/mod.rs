@@ -21,6 +21,7 @@ mod handlers;
 mod host;
 mod operator;
 mod outbox;
+mod set_aside;
 mod simulation;
 mod sink;
 mod tasks;

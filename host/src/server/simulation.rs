@@ -14,6 +14,7 @@ use super::committing::Committing;
 use super::event_orders::EventOrder;
 use super::events::EventRuns;
 use super::guests::Guests;
+use super::set_aside::SetAside;
 use super::tasks::{Ended, RunningTask};
 use super::thinking::Thinking;
 use crate::guest::{Committed, GuestId, LoopEngine, Stage, StageSlot};
@@ -27,7 +28,7 @@ pub enum Item {
     /// A client has come.
     Connected { connection: u64, address: String },
     /// A client has sent a packet, which has its place in the queue until it has run.
-    Packet { connection: u64, packet: bytes::Bytes, place: OwnedSemaphorePermit },
+    Packet { connection: u64, packet: bytes::Bytes, _place: OwnedSemaphorePermit },
     /// A client is gone.
     Disconnected { connection: u64 },
     /// An operator cancels a task. The answer is whether it ran.
@@ -89,6 +90,8 @@ pub struct HostSimulation {
     pub(super) checkpoint: Option<Checkpoint>,
     /// Whether another is to follow, and who asked for it.
     pub(super) wanted_checkpoint: Option<Vec<Reply<()>>>,
+    /// What clients did while the disk took nothing.
+    pub(super) set_aside: SetAside,
     /// Guests' timers that fired while nothing could be run, with how many runs they stand for beyond their last.
     pub(super) held_timers: BTreeMap<u64, u64>,
     /// Given before the loop starts.
@@ -144,13 +147,14 @@ impl crate::sim::Simulation for HostSimulation {
     fn run_item(&mut self, item: Item, cx: &mut Cx<'_>) -> anyhow::Result<()> {
         match item {
             Item::Start => self.start_guests(cx),
-            Item::Connected { connection, address } => self.connected(connection, &address, cx),
-            Item::Packet { connection, packet, place: _place } => self.packet(connection, &packet, cx),
-            Item::Disconnected { connection } => self.disconnected(connection, cx),
+            Item::Connected { .. } | Item::Packet { .. } | Item::Disconnected { .. } => self.run_or_set_aside(item, cx),
             Item::CancelTask { task, reply } => reply.send(self.cancel_task(task, cx)),
             Item::Event(order) => self.event_order(order, cx),
             Item::Checkpoint { reply } => self.begin_checkpoint(Some(reply), cx),
-            Item::Finish => self.save_all(cx),
+            Item::Finish => {
+                self.finish_set_aside(cx);
+                self.save_all(cx);
+            }
             Item::GoOn => self.goes_on = false,
         }
         Ok(())
@@ -177,6 +181,7 @@ impl crate::sim::Simulation for HostSimulation {
     }
 
     fn end_turn(&mut self, cx: &mut Cx<'_>) {
+        self.run_set_aside(cx);
         self.run_due_events(cx);
         self.run_held_timers(cx);
         self.decide_acts(cx);

@@ -51,7 +51,7 @@ impl GateSink for LoopSink {
     async fn packet(&self, connection: ConnectionId, payload: Bytes) -> Result<(), SinkClosed> {
         let room = self.room().get(&connection).cloned().ok_or(SinkClosed)?;
         let place = room.acquire_owned().await.map_err(|_| SinkClosed)?;
-        self.post(Item::Packet { connection, packet: payload, place }).await
+        self.post(Item::Packet { connection, packet: payload, _place: place }).await
     }
 
     async fn disconnected(&self, connection: ConnectionId, _reason: CloseReason) {

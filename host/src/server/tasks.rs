@@ -70,7 +70,7 @@ impl HostSimulation {
     /// Tells owners how their tasks ended. What those handlers end in turn waits for the next turn, and so does the
     /// rest once a handler has failed. An owner that waits for its next instance is told when it has one.
     pub(super) fn tell_of_ended_tasks(&mut self, cx: &mut Cx<'_>) {
-        if self.committing.holds() {
+        if self.committing.must_wait() {
             return;
         }
         let (waiting, ended): (Vec<_>, Vec<_>) =

@@ -251,7 +251,7 @@ impl HostSimulation {
 
     /// Hands acts to the game until the time is up; the rest waits for the next turn.
     pub(super) fn decide_acts(&mut self, cx: &mut Cx<'_>) {
-        if self.thinking.acts.is_empty() || self.committing.holds() {
+        if self.thinking.acts.is_empty() || self.committing.must_wait() {
             return;
         }
         let until = cx.clock.now() + ACTS_BUDGET;

@@ -70,6 +70,11 @@ impl World {
         }
     }
 
+    /// Whether the open transaction has changed anything that commits tell of.
+    pub fn has_changes_to_keep(&self) -> bool {
+        self.log.entries().iter().any(|undo| !matches!(undo, Undo::Connection { .. }))
+    }
+
     /// The row of the entity in a slot, which is told with this.
     fn entity_row(&mut self, slot: u32) -> Option<WorldChange> {
         if self.entities.is_vacant(slot) {

@@ -39,7 +39,7 @@ pub struct World {
     pub(super) next_id: u64,
     /// Entities whose rows a plain commit has changed; each record knows whether it is in here.
     pub(super) unsaved: Vec<EntityId>,
-    log: UndoLog,
+    pub(super) log: UndoLog,
 }
 
 /// The transaction.

@@ -49,6 +49,11 @@ impl UndoLog {
         self.entries.len()
     }
 
+    /// What the open transaction has changed so far, oldest first.
+    pub fn entries(&self) -> &[Undo] {
+        &self.entries
+    }
+
     pub fn overwritten_bytes(&self) -> usize {
         self.overwritten_bytes
     }

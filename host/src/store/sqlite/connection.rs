@@ -47,11 +47,11 @@ pub fn view_without_log(database: &Path) -> Result<Connection> {
 /// kept in memory, so that nothing is written even where the log is cut or damaged. The log must be there: otherwise an
 /// empty one would be made.
 pub fn view_with_log(database: &Path) -> Result<Connection> {
-    let connection = set_up(Connection::open_with_flags(absolute(database), READ_WRITE)?, READER_CACHE_KIB)?;
-    // Before anything is read, or the index would be made as a file.
+    let connection = Connection::open_with_flags(absolute(database), READ_WRITE)?;
+    // Before anything is read, as other settings do, or the index would be made as a file.
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     connection.pragma_update(None, "query_only", true)?;
-    Ok(connection)
+    set_up(connection, READER_CACHE_KIB)
 }
 
 /// Writes. What is committed is on disk when the commit returns. The log is brought into the database by whoever holds

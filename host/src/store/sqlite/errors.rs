@@ -57,17 +57,23 @@ fn comes_from_outside(error: &Error) -> bool {
     )
 }
 
+/// Somebody has a shell of SQLite open, for example.
+pub const LOCKED: &str = "another program holds it locked; close that one";
+
 /// In the words of an operator where the case is a common one.
 pub fn reason(error: &Error) -> String {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => "the disk is full".to_owned(),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            "another program holds it locked; close that one".to_owned()
-        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => LOCKED.to_owned(),
         Some(ErrorCode::DatabaseCorrupt) => "its pages contradict each other".to_owned(),
         Some(ErrorCode::NotADatabase) => "it is no database any more".to_owned(),
-        _ => error.to_string(),
+        _ => in_one_line(&error.to_string()),
     }
+}
+
+/// What SQLite says of a statement or of damaged pages goes over several lines.
+pub fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

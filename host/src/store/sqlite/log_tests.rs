@@ -92,10 +92,6 @@ fn the_log_of_another_database_is_not_laid_over_this_one() {
         mixed.insert("world.db".to_owned(), database.clone());
         mixed.remove("world.commits");
         put_back(directory.path(), &mixed);
-        // Before it was used again the first database was given a new run.
-        if *database == second["world.db"] {
-            continue;
-        }
         assert!(matches!(refusal(directory.path()), StoreError::LogForeign { .. }));
         assert!(files(directory.path()) == mixed);
         fs::remove_file(directory.path().join("world.db-wal")).unwrap();
@@ -142,18 +138,18 @@ fn a_kill_at_any_moment_of_taking_a_database_into_use_is_survived() {
     let directory = tempfile::tempdir().unwrap();
     commit_and_be_killed(directory.path(), 1..=3);
     // Killed with the new run in the log and not yet in the database.
-    let database = fs::read(directory.path().join("world.db")).unwrap();
     let writing = super::connection::writing(&directory.path().join("world.db")).unwrap();
     writing
         .execute_batch(
-            "BEGIN IMMEDIATE;
+            "PRAGMA wal_checkpoint(TRUNCATE);
+             BEGIN IMMEDIATE;
              INSERT OR REPLACE INTO counters SELECT 'previous_run', value FROM counters WHERE name = 'run';
              INSERT OR REPLACE INTO counters VALUES ('run', random());
              COMMIT;",
         )
         .unwrap();
     drop(writing);
-    assert!(fs::read(directory.path().join("world.db")).unwrap() == database);
+    assert!(files(directory.path())["world.db-wal"].len() > 4096);
     assert_eq!(last_number(&open(directory.path()).load().unwrap()), 3);
     commit_and_be_killed(directory.path(), 4..=4);
     assert_eq!(last_number(&open(directory.path()).load().unwrap()), 4);

@@ -5,7 +5,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 use super::connection;
 use super::errors;
@@ -14,24 +14,19 @@ use super::mark::{self, Found};
 use super::schema;
 use crate::store::StoreError;
 
-/// What was found.
-pub enum Look {
-    /// Nothing: a new world can begin.
-    Empty,
-    /// A whole database.
-    World {
-        /// Reads it without touching it; keeps others away if there is a log.
-        view: Connection,
-        /// Whether its layout is an older one.
-        is_old: bool,
-    },
+/// A database that is whole.
+pub struct Whole {
+    /// Reads it without touching it; keeps others away if there is a log.
+    pub view: Connection,
+    /// Whether its layout is an older one.
+    pub is_old: bool,
 }
 
-/// Looks.
-pub fn look(files: &Files) -> Result<Look, StoreError> {
+/// Looks. Nothing is an answer too: a new world can begin.
+pub fn look(files: &Files) -> Result<Option<Whole>, StoreError> {
     match fs::symlink_metadata(&files.database) {
         Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return nothing_left(files).map(|()| Look::Empty),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return nothing_left(files).map(|()| None),
         Err(error) => return Err(errors::opening_io(&files.database, &error)),
     }
     check_header(files)?;
@@ -44,7 +39,7 @@ pub fn look(files: &Files) -> Result<Look, StoreError> {
         return Err(damaged(files, "it has no layout"));
     }
     check_mark(files, &view)?;
-    Ok(Look::World { view, is_old: version < schema::VERSION })
+    Ok(Some(Whole { view, is_old: version < schema::VERSION }))
 }
 
 /// A connection that reads everything committed and leaves no trace.
@@ -81,28 +76,43 @@ fn nothing_left(files: &Files) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Looks at the first bytes before SQLite does, which takes an empty file for an empty database.
+/// Looks at the first bytes before SQLite does, which takes an empty file for an empty database, and a piece of a page
+/// for a page.
 fn check_header(files: &Files) -> Result<(), StoreError> {
     const MAGIC: &[u8] = b"SQLite format 3\0";
-    const BYTES: u64 = 100;
-    const APPLICATION_ID_AT: usize = 68;
+    const BYTES: usize = 100;
     let unreadable = |error| errors::opening_io(&files.database, &error);
     let mut header = Vec::new();
     let file = File::open(&files.database).map_err(unreadable)?;
-    file.take(BYTES).read_to_end(&mut header).map_err(unreadable)?;
+    let length = file.metadata().map_err(unreadable)?.len();
+    file.take(BYTES as u64).read_to_end(&mut header).map_err(unreadable)?;
     if header.is_empty() {
         return Err(damaged(files, "it is empty"));
     }
     if !header.starts_with(MAGIC) {
         return Err(damaged(files, "it does not begin as a database does"));
     }
-    let Some(id) = header.get(APPLICATION_ID_AT..APPLICATION_ID_AT + 4) else {
+    if header.len() < BYTES {
         return Err(damaged(files, "it is cut off"));
-    };
-    if id != schema::APPLICATION_ID.to_be_bytes() {
+    }
+    let number = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    if number(68) != schema::APPLICATION_ID as u32 {
         return Err(StoreError::Foreign { file: files.database.clone() });
     }
+    // While the log is brought into the file, it may be shorter than it is going to be.
+    let pages = u64::from(number(28));
+    if !has_log(files)? && length < pages * page_bytes(&header) {
+        return Err(damaged(files, "it is cut off"));
+    }
     Ok(())
+}
+
+/// The size of a page by the header of a database, in which 1 stands for what two bytes cannot hold.
+fn page_bytes(header: &[u8]) -> u64 {
+    match u16::from_be_bytes([header[16], header[17]]) {
+        1 => 65_536,
+        bytes => u64::from(bytes),
+    }
 }
 
 /// Whether the database holds as many commits as were made.
@@ -137,8 +147,11 @@ fn base_of_log(files: &Files) -> Option<Base> {
 /// place: SQLite would lay the pages of one over the other.
 fn check_log(files: &Files, base: Base, view: &Connection) -> Result<(), StoreError> {
     let counter = |name| counter(view, name).map_err(|error| errors::opening(&files.database, &error));
-    let is_same_run = counter("run")? == Some(base.run) || counter("previous_run")? == Some(base.run);
-    if is_same_run && counter("commits")? >= Some(base.commits) {
+    let commits = counter("commits")?;
+    let continues = counter("run")? == Some(base.run) && commits >= Some(base.commits);
+    // Killed just after this run had begun.
+    let begins = counter("previous_run")? == Some(base.run) && commits == Some(base.commits);
+    if continues || begins {
         return Ok(());
     }
     Err(StoreError::LogForeign { file: files.database.clone(), log: files.log.clone() })
@@ -146,7 +159,6 @@ fn check_log(files: &Files, base: Base, view: &Connection) -> Result<(), StoreEr
 
 /// The value of a counter.
 pub fn counter(connection: &Connection, name: &str) -> rusqlite::Result<Option<i64>> {
-    use rusqlite::OptionalExtension;
     connection.query_row("SELECT value FROM counters WHERE name = ?1", [name], |row| row.get(0)).optional()
 }
 

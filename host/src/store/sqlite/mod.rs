@@ -6,6 +6,7 @@
 //! only with the first writer or reader the database is taken into use.
 
 mod backup;
+mod checkpoint;
 mod connection;
 mod create;
 mod errors;
@@ -32,16 +33,15 @@ mod model_tests;
 mod open_tests;
 #[cfg(test)]
 mod scratch;
-#[cfg(test)]
-mod speed_tests;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
 
+use self::checkpoint::{BRING_ALL_AND_EMPTY, Checkpoint, checkpoint};
 use self::files::Files;
-use self::look::Look;
+use self::look::Whole;
 use self::mark::CommitMark;
 use self::read::SqliteReader;
 use self::write::SqliteWriter;
@@ -57,29 +57,27 @@ pub struct SqliteStore {
 
 /// How far the store has come.
 #[derive(Debug)]
-enum Stage {
-    /// It was looked at. The connection keeps others away; nothing once it had to give way to one that writes.
-    Looked(Option<Connection>),
-    /// It is in use.
-    Used,
+struct Stage {
+    /// Reads it without touching it, until it is in use.
+    view: Option<Connection>,
+    is_used: bool,
 }
 
 impl SqliteStore {
     /// Opens the database in `data_dir`, or makes one where there is nothing. An error leaves everything as it was.
     pub fn open(data_dir: &Path) -> Result<Self, StoreError> {
         let files = Files::of(data_dir);
-        let view = match look::look(&files)? {
-            Look::Empty => {
-                create::remove_unfinished(&files)?;
+        let whole = look::look(&files)?;
+        create::remove_unfinished(&files)?;
+        let view = match whole {
+            None => {
                 create::create(&files)?;
                 look::view(&files)?
             }
-            Look::World { view, is_old } => {
-                create::remove_unfinished(&files)?;
-                if is_old { bring_forward(&files, view)? } else { view }
-            }
+            Some(Whole { view, is_old: true }) => bring_forward(&files, view)?,
+            Some(Whole { view, is_old: false }) => view,
         };
-        Ok(Self { files, stage: Mutex::new(Stage::Looked(Some(view))) })
+        Ok(Self { files, stage: Mutex::new(Stage { view: Some(view), is_used: false }) })
     }
 
     fn stage(&self) -> MutexGuard<'_, Stage> {
@@ -90,10 +88,11 @@ impl SqliteStore {
     /// this run, and the commit mark is made.
     fn use_it(&self) -> Result<(), StoreError> {
         let mut stage = self.stage();
-        if let Stage::Looked(view) = &mut *stage {
-            *view = None;
+        if !stage.is_used {
+            // It keeps others away, and the writer is another.
+            stage.view = None;
             take_into_use(&self.files)?;
-            *stage = Stage::Used;
+            stage.is_used = true;
         }
         Ok(())
     }
@@ -102,11 +101,17 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn load(&self) -> Result<Loaded, StoreError> {
         let told = |error| errors::reading(&self.files.database, &error);
-        match &mut *self.stage() {
-            Stage::Used => load::load(&connection::reading(&self.files.database).map_err(told)?).map_err(told),
-            Stage::Looked(Some(view)) => load::load(view).map_err(told),
-            Stage::Looked(view) => load::load(view.insert(look::view(&self.files)?)).map_err(told),
+        let mut stage = self.stage();
+        if stage.is_used {
+            drop(stage);
+            return load::load(&connection::reading(&self.files.database).map_err(told)?).map_err(told);
         }
+        let view = match stage.view.take() {
+            Some(view) => view,
+            // It gave way to a use that came to nothing.
+            None => look::view(&self.files)?,
+        };
+        load::load(stage.view.insert(view)).map_err(told)
     }
 
     fn writer(&self, thinkers: Vec<(ThinkerId, Arc<str>)>) -> Result<Box<dyn StoreWriter>, StoreError> {
@@ -125,32 +130,38 @@ fn bring_forward(files: &Files, view: Connection) -> Result<Connection, StoreErr
     let told = |error: rusqlite::Error| errors::opening(&files.database, &error);
     let verdict: String = view.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(told)?;
     if verdict != "ok" {
-        return Err(StoreError::Damaged { file: files.database.clone(), reason: verdict });
+        return Err(StoreError::Damaged { file: files.database.clone(), reason: errors::in_one_line(&verdict) });
     }
     drop(view);
     let mut connection = connection::writing(&files.database).map_err(told)?;
     schema::bring_forward(&mut connection).map_err(|error| match error {
         rusqlite_migration::Error::RusqliteError { err, .. } => errors::writing(&files.database, &err),
-        other => StoreError::Damaged { file: files.database.clone(), reason: other.to_string() },
+        other => StoreError::Damaged { file: files.database.clone(), reason: errors::in_one_line(&other.to_string()) },
     })?;
     drop(connection);
     look::view(files)
 }
 
+/// Begins a run. First everything in the log is brought into the database, so that with the new run there is nothing else
+/// in the log: a kill before that is brought in too leaves a log of another run than the database, but with as many
+/// commits.
 fn take_into_use(files: &Files) -> Result<(), StoreError> {
+    const NEW_RUN: &str = "
+        BEGIN IMMEDIATE;
+        INSERT OR REPLACE INTO counters (name, value) SELECT 'previous_run', value FROM counters WHERE name = 'run';
+        INSERT OR REPLACE INTO counters (name, value) VALUES ('run', random());
+        COMMIT;";
     let told = |error: rusqlite::Error| errors::writing(&files.database, &error);
+    let refused = |reason: String| StoreError::Open { file: files.database.clone(), reason };
     let connection = connection::writing(&files.database).map_err(|error| errors::opening(&files.database, &error))?;
-    create::turn_to_log(&connection).map_err(|reason| StoreError::Open { file: files.database.clone(), reason })?;
-    connection
-        .execute_batch(
-            "BEGIN IMMEDIATE;
-             INSERT OR REPLACE INTO counters (name, value)
-                 SELECT 'previous_run', value FROM counters WHERE name = 'run';
-             INSERT OR REPLACE INTO counters (name, value) VALUES ('run', random());
-             COMMIT;
-             PRAGMA wal_checkpoint(TRUNCATE);",
-        )
-        .map_err(told)?;
+    create::turn_to_log(&connection).map_err(refused)?;
+    let bring_all_in = || match checkpoint(&connection, BRING_ALL_AND_EMPTY).map_err(told)? {
+        Checkpoint { is_busy: true, .. } => Err(refused(errors::LOCKED.to_owned())),
+        Checkpoint { is_busy: false, .. } => Ok(()),
+    };
+    bring_all_in()?;
+    connection.execute_batch(NEW_RUN).map_err(told)?;
+    bring_all_in()?;
     let commits = look::counter(&connection, "commits").map_err(told)?.unwrap_or(0) as u64;
     CommitMark::open(&files.mark, commits)
         .map(|_| ())

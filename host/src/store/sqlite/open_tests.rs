@@ -278,3 +278,32 @@ fn names_with_signs_that_mean_something_elsewhere_are_names() {
         assert_eq!(scratch::last_number(&open(&directory).load().unwrap()), 1, "{name}");
     }
 }
+
+#[test]
+fn a_database_that_somebody_else_reads_is_taken_into_use_only_when_they_are_done() {
+    let says_why = |error: StoreError| {
+        let text = error.to_string();
+        assert!(text.contains("cannot be opened: another program holds it locked; close that one"), "{text}");
+    };
+    for has_log in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        commit_and_be_killed(directory.path(), 1..=3);
+        if !has_log {
+            open(directory.path()).writer(vec![]).unwrap().close().unwrap();
+        }
+        let somebody = connection::reading(&directory.path().join("world.db")).unwrap();
+        somebody.execute_batch("BEGIN; SELECT count(*) FROM kv;").unwrap();
+        if has_log {
+            says_why(refusal(directory.path()));
+        } else {
+            let store = open(directory.path());
+            says_why(store.writer(vec![]).err().unwrap());
+            assert_eq!(scratch::last_number(&store.load().unwrap_or_default()), 0, "it is still in their hands");
+        }
+        drop(somebody);
+        // What the attempt has left in the log does not keep the next from beginning.
+        let store = open(directory.path());
+        drop(store.writer(vec![]).unwrap());
+        assert_eq!(scratch::last_number(&store.load().unwrap()), 3);
+    }
+}

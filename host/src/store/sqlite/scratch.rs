@@ -80,12 +80,11 @@ pub fn sequences(events: &[Event]) -> Vec<u64> {
     events.iter().map(|event| event.sequence).collect()
 }
 
-/// All files of a directory with their content, but for SQLite's index of the log, which it makes anew at each start.
+/// All files of a directory with their content.
 pub fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
     let files = entries.filter(|entry| entry.file_type().unwrap().is_file());
-    let named = files.map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()));
-    named.filter(|(name, _)| !name.ends_with("-shm")).collect()
+    files.map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap())).collect()
 }
 
 /// Makes the directory hold these files and no others.

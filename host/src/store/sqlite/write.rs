@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use super::checkpoint::{BRING_ALL, BRING_ALL_AND_EMPTY, BRING_SOME, Checkpoint, LogFill, MEASURE, checkpoint};
 use super::files::Files;
 use super::guest_ids::GuestIds;
 use super::log_watch::{LogWatch, Loss};
@@ -33,14 +34,6 @@ pub struct SqliteWriter {
     /// Commits that the database holds.
     commits: u64,
     log: LogFill,
-}
-
-/// How full the log is.
-#[derive(Clone, Copy, Debug, Default)]
-struct LogFill {
-    frames: u64,
-    /// Of these, how many are in the database as well.
-    brought: u64,
 }
 
 impl SqliteWriter {
@@ -155,26 +148,4 @@ impl StoreWriter for SqliteWriter {
         self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map_err(told)?;
         self.connection.close().map_err(|(_, error)| errors::writing(&self.files.database, &error))
     }
-}
-
-struct Checkpoint {
-    /// Whether somebody kept it from being finished.
-    is_busy: bool,
-    fill: LogFill,
-}
-
-/// Only tells how full the log is.
-const MEASURE: &str = "PRAGMA wal_checkpoint(NOOP)";
-/// Brings into the database what nobody needs in the log, without waiting for anybody.
-const BRING_SOME: &str = "PRAGMA wal_checkpoint(PASSIVE)";
-/// Brings everything in, and waits for others if it must.
-const BRING_ALL: &str = "PRAGMA wal_checkpoint(FULL)";
-const BRING_ALL_AND_EMPTY: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
-
-fn checkpoint(connection: &Connection, how: &str) -> rusqlite::Result<Checkpoint> {
-    connection.prepare_cached(how)?.query_row([], |row| {
-        // -1 where there is no log yet.
-        let frames = |at| row.get::<_, i64>(at).map(|frames| frames.max(0) as u64);
-        Ok(Checkpoint { is_busy: row.get(0)?, fill: LogFill { frames: frames(1)?, brought: frames(2)? } })
-    })
 }

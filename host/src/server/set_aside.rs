@@ -1,0 +1,103 @@
+//! What clients did while the disk takes nothing. A handler that turns out to change something durable is taken back and
+//! its item set aside, and with it whatever its client does after; everybody whose handlers change nothing is served as
+//! ever. Once the disk takes changes again, all that was set aside is run in order. Each client may have only a few
+//! packets in here: the gate reads no more from it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use super::simulation::{Cx, HostSimulation, Item};
+use crate::guest::CallError;
+
+/// Time of one turn for items that were set aside, looked at between two of them.
+const BUDGET: Duration = Duration::from_millis(5);
+
+/// Items that wait for the disk, oldest first.
+#[derive(Default)]
+pub struct SetAside {
+    items: VecDeque<Item>,
+    /// How many of them each client has.
+    of_client: FxHashMap<u64, usize>,
+}
+
+impl SetAside {
+    fn push(&mut self, client: u64, item: Item) {
+        *self.of_client.entry(client).or_default() += 1;
+        self.items.push_back(item);
+    }
+
+    /// The oldest item, which is no longer counted.
+    fn pop(&mut self) -> Option<Item> {
+        let item = self.items.pop_front()?;
+        if let Some(client) = item.client()
+            && let Some(count) = self.of_client.get_mut(&client)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.of_client.remove(&client);
+            }
+        }
+        Some(item)
+    }
+}
+
+impl Item {
+    /// The client whose doing it is.
+    fn client(&self) -> Option<u64> {
+        match self {
+            Item::Connected { connection, .. }
+            | Item::Packet { connection, .. }
+            | Item::Disconnected { connection } => Some(*connection),
+            _ => None,
+        }
+    }
+}
+
+impl HostSimulation {
+    /// Runs what a client did, or sets it aside.
+    pub(super) fn run_or_set_aside(&mut self, item: Item, cx: &mut Cx<'_>) {
+        let Some(client) = item.client() else { return };
+        if self.set_aside.of_client.contains_key(&client) {
+            self.set_aside.push(client, item);
+        } else if let Err(CallError::Unkept) = self.run_for_client(&item, cx) {
+            self.set_aside.push(client, item);
+        }
+    }
+
+    fn run_for_client(&mut self, item: &Item, cx: &mut Cx<'_>) -> Result<(), CallError> {
+        match item {
+            Item::Connected { connection, address } => self.connected(*connection, address, cx),
+            Item::Packet { connection, packet, .. } => self.packet(*connection, packet, cx),
+            Item::Disconnected { connection } => self.disconnected(*connection, cx),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs what was set aside until the time is up, once the disk takes changes again.
+    pub(super) fn run_set_aside(&mut self, cx: &mut Cx<'_>) {
+        if self.set_aside.items.is_empty() || self.committing.must_wait() {
+            return;
+        }
+        let until = cx.clock.now() + BUDGET;
+        while !self.spent
+            && let Some(item) = self.set_aside.pop()
+        {
+            let _ = self.run_for_client(&item, cx);
+            if cx.clock.now() >= until {
+                break;
+            }
+        }
+        if !self.set_aside.items.is_empty() {
+            self.go_on(cx);
+        }
+    }
+
+    /// Runs all of it, for the stop.
+    pub(super) fn finish_set_aside(&mut self, cx: &mut Cx<'_>) {
+        while let Some(item) = self.set_aside.pop() {
+            let _ = self.run_for_client(&item, cx);
+        }
+    }
+}
