@@ -170,8 +170,9 @@ fn a_battle_that_was_called_off_is_not_settled() {
 #[test]
 fn one_name_is_played_by_one_client_at_a_time() {
     let host = fields(60, 60).serve();
-    let (mut ann, mut other) = (host.connect(), host.connect());
-    assert!(ann.ask("name Ann").starts_with("welcome Ann"));
+    let mut ann = host.connect();
+    assert_eq!(ann.ask("name Ann"), "welcome Ann, at 40 40, harvest 0");
+    let mut other = host.connect();
     assert_eq!(ann.ask("name Eve"), "you are Ann already");
     assert_eq!(other.ask("name Ann"), "Ann is here already");
     assert_eq!(ann.ask("walk 2 0"), "at 42 40");

@@ -64,10 +64,8 @@ pub fn retreat(connection: ConnectionId) -> Result<(), Refusal> {
 pub fn settle(event: &DueEvent) -> Result<(), Refusal> {
     let Battle { attacker, defender } = event.read()?;
     let total = strength(&attacker)? + strength(&defender)?;
-    let (winner, loser) = match random::below(total) < strength(&attacker)? {
-        true => (&attacker, &defender),
-        false => (&defender, &attacker),
-    };
+    let attacker_wins = random::below(total) < strength(&attacker)?;
+    let (winner, loser) = if attacker_wins { (&attacker, &defender) } else { (&defender, &attacker) };
     if let Some(mut person) = persons::find(&attacker)? {
         person.battle = None;
         persons::keep(&attacker, &person)?;

@@ -30,6 +30,12 @@ const ROUNDS_OF_A_WORLD: u64 = 24;
 /// How long a round's load lasts at most before the host is killed.
 const LONGEST_LOAD_MS: u64 = 400;
 
+/// How long a start is given at most before the host is killed again; it runs after about half of that.
+const LONGEST_START_MS: u64 = 200;
+
+/// How long a stop is given at most before the host is killed.
+const LONGEST_STOP_MS: u64 = 60;
+
 /// How the host ends in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Death {
@@ -105,15 +111,15 @@ impl Run {
             Death::WhileStopping => {
                 thread::sleep(load);
                 host.signal(Signal::TERM);
-                thread::sleep(random.time_below_ms(60));
+                thread::sleep(random.time_below_ms(LONGEST_STOP_MS));
                 host.kill();
             }
         }
         books.add(workload.end());
         if death == Death::WhileStarting {
-            for _ in 0..2 {
+            for _ in 0..3 {
                 let starting = world.start();
-                thread::sleep(random.time_below_ms(300));
+                thread::sleep(random.time_below_ms(LONGEST_START_MS));
                 starting.kill();
             }
         }
