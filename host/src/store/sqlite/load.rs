@@ -87,22 +87,26 @@ fn data_of(id: i64, data: &mut Peekable<impl Iterator<Item = Result<Datum>>>) ->
     Ok(values)
 }
 
+/// The name of a guest, and its keys with their values.
+type Space = (String, BTreeMap<String, Vec<u8>>);
+
 fn spaces(connection: &Connection, names: &Names) -> Result<BTreeMap<String, BTreeMap<String, Vec<u8>>>> {
     let mut spaces: BTreeMap<String, BTreeMap<String, Vec<u8>>> = BTreeMap::new();
     let mut statement = connection.prepare("SELECT guest, key, value FROM kv ORDER BY guest, key")?;
     let mut rows = statement.query([])?;
-    let mut current: Option<(i64, &str, BTreeMap<String, Vec<u8>>)> = None;
+    // The space whose rows are read; its name is looked up once.
+    let mut current: Option<(i64, Space)> = None;
     while let Some(row) = rows.next()? {
         let guest = row.get(0)?;
-        if current.as_ref().is_none_or(|(id, ..)| *id != guest) {
-            spaces.extend(current.take().map(|(_, name, pairs)| (name.to_owned(), pairs)));
+        if current.as_ref().is_none_or(|(id, _)| *id != guest) {
+            spaces.extend(current.take().map(|(_, space)| space));
             let Some(name) = names.get(&guest) else { continue };
-            current = Some((guest, name, BTreeMap::new()));
+            current = Some((guest, (name.to_string(), BTreeMap::new())));
         }
-        if let Some((_, _, pairs)) = &mut current {
+        if let Some((_, (_, pairs))) = &mut current {
             pairs.insert(row.get(1)?, row.get(2)?);
         }
     }
-    spaces.extend(current.map(|(_, name, pairs)| (name.to_owned(), pairs)));
+    spaces.extend(current.map(|(_, space)| space));
     Ok(spaces)
 }

@@ -151,9 +151,12 @@ fn in_pages(limit: usize, mut page: impl FnMut(Option<&Event>) -> Vec<Event>) ->
     }
 }
 
+/// A store that is open, with its two ends.
+type Open = (SqliteStore, Box<dyn StoreWriter>, Box<dyn StoreReader>);
+
 struct Bench {
     /// Nothing while the store is closed.
-    open: Option<(SqliteStore, Box<dyn StoreWriter>, Box<dyn StoreReader>)>,
+    open: Option<Open>,
     model: Model,
 }
 
