@@ -82,7 +82,8 @@ impl HostSimulation {
         };
         match now {
             Ok(now) => {
-                tracing::info!(sequence, kind = &*event.kind, guest = &*event.guest, "event order: {decision:?}");
+                let (guest, kind) = (&*event.guest, &*event.kind);
+                tracing::info!(sequence, guest, kind, ?decision, "an operator has decided about an event");
                 let stage = self.stage();
                 stage.events.agenda.replace(event, now);
                 stage.commit_events();

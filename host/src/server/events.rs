@@ -23,6 +23,9 @@ const CLOCK_CHECK: Duration = Duration::from_secs(1);
 /// The pause after a page could not be read.
 const PAGE_RETRY: Duration = Duration::from_secs(1);
 
+/// What is kept of the reason why an event failed.
+const MAX_ERROR_CHARACTERS: usize = 500;
+
 /// Timers take time.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
@@ -148,14 +151,16 @@ impl HostSimulation {
     /// An event has failed: it stays pending, and is tried again later or set aside.
     fn event_failed(&mut self, guest: GuestId, event: &Arc<Event>, error: &CallError, cx: &Cx<'_>) {
         let EventOptions { retry_ms, max_attempts, .. } = self.event_runs.options;
-        let failed = event.failed(cx.clock.wall_ms(), &error.to_string(), retry_ms, max_attempts);
+        // What a guest says may be long.
+        let told: String = error.to_string().chars().take(MAX_ERROR_CHARACTERS).collect();
+        let failed = event.failed(cx.clock.wall_ms(), &told, retry_ms, max_attempts);
         if failed.parked {
             let (name, id) = (self.guests.name(guest), format!("{}-{}", event.due_ms, event.sequence));
             tracing::error!(
                 guest = name,
                 event = id,
                 kind = &*event.kind,
-                "an event is parked after {max_attempts} attempts: {error}; see `wheelhouse events show {id}`, and retry \
+                "an event is parked after {max_attempts} attempts: {told}; see `wheelhouse events show {id}`, and retry \
                  or drop it"
             );
         } else {

@@ -85,7 +85,19 @@ impl Host {
     /// Starts everything: checks the configuration, takes the data directory and the ports, compiles the guests, starts
     /// the loop, and lets clients in. A guest whose file cannot be run is logged and left out; a file that is missing is
     /// an error.
+    ///
+    /// The world is kept in SQLite, in the data directory.
     pub fn start(config: &Config, clock: SharedClock) -> Result<Host, StartError> {
+        Self::start_on(config, clock, |data_dir| Ok(Arc::new(SqliteStore::open(data_dir)?)))
+    }
+
+    /// [`start`](Self::start) on another store than SQLite: `open` is called with the data directory once it is this
+    /// host's.
+    pub fn start_on(
+        config: &Config,
+        clock: SharedClock,
+        open: impl FnOnce(&Path) -> Result<Arc<dyn Store>, StoreError>,
+    ) -> Result<Host, StartError> {
         config.validate()?;
         let data_dir = DataDir::open(&config.data_dir)?;
         allow_open_files(config.gate.options.max_connections);
@@ -108,7 +120,7 @@ impl Host {
             cache_folder.as_deref(),
             Arc::clone(&clock),
         )?;
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(data_dir.path())?);
+        let store = open(data_dir.path())?;
         let mut stored = store.load()?;
         let loaded = assembly::load_guests(config, &engine)?;
         let counters = loaded.iter().map(|guest| Arc::clone(&guest.identity.counters)).collect();
