@@ -8,31 +8,55 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 use super::stage::{GuestId, MAX_EFFECTS};
+use crate::clock::SharedClock;
 use crate::store::agenda::{Known, NewEvent, TooManyPending};
 use crate::store::reader::AskError;
 use crate::store::{Agenda, AgendaGuest, Batch, Event, EventId, EventQuery, Reader, StoreError};
 
+/// The disk has not answered a handler in time, or cannot. It is nobody's fault: neither the guest nor an event is
+/// counted as failed for it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct DiskLate(pub String);
+
+/// How long a handler may wait for the disk in all.
+pub struct Patience {
+    pub clock: SharedClock,
+    /// By the monotonic clock.
+    pub until: Duration,
+}
+
+impl Patience {
+    /// What is left; a moment in any case, since memory may have the answer.
+    fn left(&self) -> Duration {
+        self.until.saturating_sub(self.clock.now()).max(SHORTEST_WAIT)
+    }
+}
+
+/// See [`Patience`].
+const SHORTEST_WAIT: Duration = Duration::from_millis(2);
+
 /// The way to what the disk has. Each call takes at most the time it is given; an error says why there is no answer.
 pub trait EventsOnDisk: Send {
     /// The event with that sequence, if it is pending.
-    fn event(&self, sequence: u64, within: Duration) -> Result<Option<Event>, String>;
+    fn event(&self, sequence: u64, within: Duration) -> Result<Option<Event>, DiskLate>;
 
     /// Pending events in the order of their ids.
-    fn events(&self, query: EventQuery, within: Duration) -> Result<Vec<Event>, String>;
+    fn events(&self, query: EventQuery, within: Duration) -> Result<Vec<Event>, DiskLate>;
 }
 
 impl EventsOnDisk for Reader {
-    fn event(&self, sequence: u64, within: Duration) -> Result<Option<Event>, String> {
+    fn event(&self, sequence: u64, within: Duration) -> Result<Option<Event>, DiskLate> {
         flatten(self.ask_within(within, move |store| store.event(sequence)))
     }
 
-    fn events(&self, query: EventQuery, within: Duration) -> Result<Vec<Event>, String> {
+    fn events(&self, query: EventQuery, within: Duration) -> Result<Vec<Event>, DiskLate> {
         flatten(self.ask_within(within, move |store| store.events(&query)))
     }
 }
 
-fn flatten<T>(answer: Result<Result<T, StoreError>, AskError>) -> Result<T, String> {
-    answer.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+fn flatten<T>(answer: Result<Result<T, StoreError>, AskError>) -> Result<T, DiskLate> {
+    answer.map_err(|error| DiskLate(error.to_string()))?.map_err(|error| DiskLate(error.to_string()))
 }
 
 /// Why an event was not scheduled.
@@ -105,10 +129,10 @@ impl EventBook {
     }
 
     /// Cancels an event for the handler that runs; false when the guest has none with that id.
-    pub(super) fn cancel(&mut self, guest: GuestId, id: EventId, within: Duration) -> Result<bool, String> {
-        let Some(event) = self.get(guest, id, within)? else { return Ok(false) };
+    pub(super) fn cancel(&mut self, guest: GuestId, id: EventId, patience: &Patience) -> wasmtime::Result<bool> {
+        let Some(event) = self.get(guest, id, patience)? else { return Ok(false) };
         if self.noted >= MAX_EFFECTS {
-            return Err(Unscheduled::HandlerFull { limit_bytes: self.max_bytes }.to_string());
+            return Err(wasmtime::Error::new(Unscheduled::HandlerFull { limit_bytes: self.max_bytes }));
         }
         self.noted += 1;
         self.agenda.replace(&event, None);
@@ -116,14 +140,15 @@ impl EventBook {
     }
 
     /// The event of a guest, as the handler that runs sees it. Every id that a repeating event has had names it.
-    pub(super) fn get(&self, guest: GuestId, id: EventId, within: Duration) -> Result<Option<Arc<Event>>, String> {
+    pub(super) fn get(&self, guest: GuestId, id: EventId, patience: &Patience) -> Result<Option<Arc<Event>>, DiskLate> {
         let number = self.number(guest);
         let found = match (self.agenda.find(number, id.sequence), &self.disk) {
             (Known::Pending(event), _) => Some(event),
             (Known::NotPending, _) | (Known::AsOnDisk, None) => None,
-            (Known::AsOnDisk, Some(disk)) => {
-                disk.event(id.sequence, within)?.filter(|event| self.agenda.name(number) == &event.guest).map(Arc::new)
-            }
+            (Known::AsOnDisk, Some(disk)) => disk
+                .event(id.sequence, patience.left())?
+                .filter(|event| self.agenda.name(number) == &event.guest)
+                .map(Arc::new),
         };
         Ok(found.filter(|event| event.repeat.is_some() || event.due_ms == id.due_ms))
     }
@@ -134,14 +159,14 @@ impl EventBook {
         guest: GuestId,
         after: Option<EventId>,
         limit: usize,
-        within: Duration,
-    ) -> Result<Vec<Arc<Event>>, String> {
+        patience: &Patience,
+    ) -> Result<Vec<Arc<Event>>, DiskLate> {
         let number = self.number(guest);
         self.agenda.list(number, after, limit, |after, limit| match &self.disk {
             None => Ok(Vec::new()),
             Some(disk) => {
                 let guest = Some(Arc::clone(self.agenda.name(number)));
-                disk.events(EventQuery { guest, parked_only: false, after, limit }, within)
+                disk.events(EventQuery { guest, parked_only: false, after, limit }, patience.left())
             }
         })
     }

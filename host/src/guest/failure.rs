@@ -6,6 +6,7 @@ use std::time::Duration;
 use wasmtime::{Trap, WasmBacktrace};
 
 use super::encode::one_line;
+use super::event_book::DiskLate;
 
 /// A call that did not return ok.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +32,10 @@ pub enum CallError {
     /// called again once the disk does.
     #[error("the disk takes no changes now")]
     Unkept,
+    /// The disk did not answer in time while the guest looked something up. Its instance is gone, though not by its
+    /// fault.
+    #[error("the disk was too slow: {0}")]
+    DiskLate(String),
     /// The guest is not running: it failed too often, or its code was refused.
     #[error("the guest is not running")]
     NotRunning,
@@ -39,6 +44,9 @@ pub enum CallError {
 impl CallError {
     /// What wasmtime says, for a call that had `limit` to finish.
     pub(super) fn from_wasmtime(error: wasmtime::Error, limit: Duration) -> Self {
+        if let Some(DiskLate(reason)) = error.downcast_ref() {
+            return CallError::DiskLate(reason.clone());
+        }
         let backtrace = error.downcast_ref::<WasmBacktrace>().map(ToString::to_string).unwrap_or_default();
         match error.downcast_ref::<Trap>() {
             Some(Trap::Interrupt) => CallError::Deadline { limit_ms: limit.as_millis() as u64, backtrace },
@@ -61,7 +69,7 @@ impl CallError {
     pub fn backtrace(&self) -> &str {
         match self {
             CallError::Deadline { backtrace, .. } | CallError::Trapped { backtrace, .. } => backtrace,
-            CallError::Refused(_) | CallError::Unkept | CallError::NotRunning => "",
+            CallError::Refused(_) | CallError::Unkept | CallError::DiskLate(_) | CallError::NotRunning => "",
         }
     }
 }

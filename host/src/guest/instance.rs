@@ -19,7 +19,7 @@ pub type StageSlot = Option<Box<Stage>>;
 
 /// A call may take so many times its deadline by the clock, where its thread did not get the time to work. Whoever waits
 /// for the loop has waited long enough then.
-const MOST_WAITING: u32 = 2;
+pub(super) const MOST_WAITING: u32 = 2;
 
 /// What a guest may spend in one import's arguments beyond one payload, before the call ends: lists of several
 /// payloads, and a little too much, which is answered with an error instead.

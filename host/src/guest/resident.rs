@@ -118,6 +118,11 @@ impl<C: ResidentCode> Resident<C> {
     fn failed(&mut self, slot: &mut StageSlot, what: &'static str, error: &CallError) {
         self.instance = None;
         self.identity.counters.set_state(GuestState::Loading);
+        if let CallError::DiskLate(_) = error {
+            tracing::warn!(guest = &*self.identity.name, call = what, "a call was given up: {error}");
+            self.try_start(slot, Occasion::Replaced);
+            return;
+        }
         if self.judge(what, error) == Verdict::Replace {
             self.try_start(slot, Occasion::Replaced);
         }
@@ -128,7 +133,7 @@ impl<C: ResidentCode> Resident<C> {
     fn try_start(&mut self, slot: &mut StageSlot, occasion: Occasion) {
         let had_state = self.saved.is_some();
         if let Err((what, error)) = self.start_instance(slot, occasion) {
-            if error.is_unkept() {
+            if matches!(error, CallError::Unkept | CallError::DiskLate(_)) {
                 return;
             }
             let verdict = self.judge(what, &error);
@@ -169,8 +174,8 @@ impl<C: ResidentCode> Resident<C> {
             if let Err(CallError::Refused(reason)) = restored {
                 let guest = &*self.identity.name;
                 tracing::warn!(guest, reason, "the guest refused its saved state and begins without it");
-            } else if let Err(CallError::Unkept) = restored {
-                return Err(("restore", CallError::Unkept));
+            } else if let Err(error @ (CallError::Unkept | CallError::DiskLate(_))) = restored {
+                return Err(("restore", error));
             } else if let Err(error) = restored {
                 // The state is what breaks it: the next instance begins without.
                 self.saved = None;

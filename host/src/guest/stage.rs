@@ -51,9 +51,9 @@ pub struct Committed {
     pub after: u64,
 }
 
-/// Nothing durable may be changed now.
+/// The handler has changed something durable, and nothing such is taken now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotTaken;
+pub struct Unkept;
 
 /// The kinds of durable state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +105,8 @@ pub struct Stage {
     pub task_guests: FxHashMap<String, GuestId>,
     /// The tasks that run, and who started each.
     pub tasks: FxHashMap<u64, GuestId>,
+    /// Tasks that have ended and whose owners have not heard of it, set before each call.
+    pub untold_tasks: usize,
     /// Timers on the wheel that are not guests' own, set before each call.
     pub other_timers: usize,
     /// The wall clock in milliseconds since 1970-01-01 UTC, set before each call.
@@ -137,6 +139,7 @@ impl Stage {
             thinkers: FxHashMap::default(),
             task_guests: FxHashMap::default(),
             tasks: FxHashMap::default(),
+            untold_tasks: 0,
             other_timers: 0,
             now_ms: 0,
             takes_changes: true,
@@ -152,16 +155,18 @@ impl Stage {
 
     /// Begins a handler.
     pub fn begin(&mut self) {
+        // What thinkers and tasks have read since is none of this handler's business.
+        self.read_from = 0;
         self.world.begin();
     }
 
     /// The handler has returned: its changes stand, and its effects are handed out by
     /// [`take_effects`](Self::take_effects). An error says that it has changed something durable while nothing such is
     /// taken; then nothing it did has happened.
-    pub fn commit(&mut self) -> Result<(), NotTaken> {
+    pub fn commit(&mut self) -> Result<(), Unkept> {
         if !self.takes_changes && (self.world.has_changes_to_keep() || self.events.has_noted()) {
             self.rollback();
-            return Err(NotTaken);
+            return Err(Unkept);
         }
         let after = if self.commit_durable() { self.batch.number } else { self.read_from };
         self.timers.commit();
@@ -183,8 +188,10 @@ impl Stage {
         self.world.commit_to(&mut batch.world);
         for change in &batch.world[before..] {
             let (kind, bytes) = match change {
-                WorldChange::Kv { value, .. } => (Durable::Kv, value.as_ref().map_or(0, Vec::len)),
-                WorldChange::Data { value, .. } => (Durable::Entities, value.as_ref().map_or(0, Vec::len)),
+                WorldChange::Kv { key, value, .. } => (Durable::Kv, key.len() + value.as_ref().map_or(0, Vec::len)),
+                WorldChange::Data { name, value, .. } => {
+                    (Durable::Entities, name.len() + value.as_ref().map_or(0, Vec::len))
+                }
                 _ => (Durable::Entities, 0),
             };
             self.changed_in[kind as usize] = number;
@@ -253,7 +260,7 @@ impl Stage {
 
     /// Notes a new task and answers its id; `None` when there are too many.
     pub(super) fn note_task(&mut self, owner: GuestId, guest: GuestId, arguments: Vec<u8>) -> Option<u64> {
-        if self.tasks.len() + self.noted_tasks >= self.limits.max_tasks {
+        if self.tasks.len() + self.untold_tasks + self.noted_tasks >= self.limits.max_tasks {
             return None;
         }
         let id = self.next_task;

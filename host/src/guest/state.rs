@@ -94,9 +94,11 @@ impl InstanceState {
     }
 
     /// The stage, if this call may change it.
-    pub(super) fn stage_to_write(&mut self) -> wasmtime::Result<Option<&mut Stage>> {
+    ///
+    /// It counts as a look as well: a change that is refused, or that finds nothing to change, tells something too.
+    pub(super) fn stage_to_write(&mut self, what: Durable) -> wasmtime::Result<Option<&mut Stage>> {
         let writes = self.identity.writes;
-        self.stage().map(|stage| writes.then_some(stage))
+        self.stage_to_read(what).map(|stage| writes.then_some(stage))
     }
 
     /// What bounds its memory.

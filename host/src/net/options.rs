@@ -91,7 +91,7 @@ impl GateOptions {
         Duration::from_millis(self.drain_timeout_ms)
     }
 
-    pub(super) fn max_backlog_bytes(&self) -> usize {
+    pub(crate) fn max_backlog_bytes(&self) -> usize {
         self.max_backlog_kb.saturating_mul(1024)
     }
 }

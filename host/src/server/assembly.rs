@@ -2,18 +2,21 @@
 //! world and the events that were stored are handed to them under the numbers of this run. Called once, when a host
 //! starts; nothing runs yet.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use rustc_hash::FxHashMap;
 
 use super::board::Board;
+use super::checkpoints::Checkpoints;
 use super::committing::Committing;
 use super::config::Config;
+use super::event_pages::EventPages;
 use super::events::EventRuns;
 use super::guests::{FirstStart, Guests};
+use super::held_timers::HeldTimers;
 use super::host::StartError;
+use super::outbox::Outbox;
 use super::set_aside::SetAside;
 use super::simulation::HostSimulation;
 use super::thinking::Thinking;
@@ -121,6 +124,7 @@ impl Thinkers {
 pub struct Parts {
     pub engine: LoopEngine,
     pub committing: Committing,
+    pub outbox: Outbox,
     pub reader: Reader,
     pub board: Arc<Board>,
 }
@@ -132,7 +136,7 @@ pub fn simulation(
     stored: Loaded,
     loaded: Vec<LoadedGuest>,
 ) -> Result<HostSimulation, StartError> {
-    let Parts { engine, committing, reader, board } = parts;
+    let Parts { engine, committing, outbox, reader, board } = parts;
     let agenda = Agenda::new(config.agenda_limits(), &stored.guests, stored.next_sequence);
     let events = EventBook::new(agenda, Some(Box::new(reader.clone())), config.max_handler_bytes());
     let world = World::restore(stored.world, config.world_limits())?;
@@ -181,11 +185,12 @@ pub fn simulation(
         tasks_changed: false,
         ended_tasks: Vec::new(),
         committing,
-        event_runs: EventRuns::new(config.events.clone(), reader),
-        checkpoint: None,
-        wanted_checkpoint: None,
+        outbox,
+        event_runs: EventRuns::new(config.events.clone()),
+        event_pages: EventPages::new(reader),
+        checkpoints: Checkpoints::default(),
         set_aside: SetAside::default(),
-        held_timers: BTreeMap::new(),
+        held_timers: HeldTimers::default(),
         names: None,
         checkpoint_interval: config.store.checkpoint_interval(),
         packets_lost: 0,

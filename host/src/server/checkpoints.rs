@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::committing::Disk;
 use super::simulation::{Cx, HostSimulation};
 use crate::guest::GuestId;
 use crate::sim::Reply;
@@ -18,9 +19,16 @@ const SLICE_BUDGET: Duration = Duration::from_millis(2);
 /// Positions between two looks at the clock.
 const PORTION: usize = 256;
 
-/// A checkpoint that is under way.
+/// The checkpoint that is under way, and the one that is to follow.
 #[derive(Default)]
-pub struct Checkpoint {
+pub struct Checkpoints {
+    current: Option<Checkpoint>,
+    /// Whether there is another to follow, and who asked for it.
+    wanted: Option<Vec<Reply<()>>>,
+}
+
+/// A checkpoint.
+struct Checkpoint {
     guests: VecDeque<GuestId>,
     /// Entities that have moved, the next one last.
     moved: Vec<EntityId>,
@@ -28,35 +36,44 @@ pub struct Checkpoint {
     replies: Vec<Reply<()>>,
 }
 
+impl Checkpoints {
+    fn is_to_go_on(&self) -> bool {
+        self.current.is_some() || self.wanted.is_some()
+    }
+}
+
 impl HostSimulation {
     /// Begins a checkpoint. One that is under way is done first; whoever asks meanwhile gets one of their own.
     pub(super) fn begin_checkpoint(&mut self, reply: Option<Reply<()>>, cx: &mut Cx<'_>) {
-        self.wanted_checkpoint.get_or_insert_default().extend(reply);
+        self.checkpoints.wanted.get_or_insert_default().extend(reply);
         self.go_on(cx);
     }
 
     /// Does a turn's part of the checkpoint.
     pub(super) fn advance_checkpoint(&mut self, cx: &mut Cx<'_>) {
-        if self.committing.must_wait() || self.spent {
-            return;
+        if self.committing.disk() == Disk::Ready && !self.spent {
+            self.do_part_of_checkpoint(cx);
         }
-        if self.checkpoint.is_none()
-            && let Some(replies) = self.wanted_checkpoint.take()
+        if self.committing.disk() == Disk::Ready && self.checkpoints.is_to_go_on() {
+            self.go_on(cx);
+        }
+    }
+
+    fn do_part_of_checkpoint(&mut self, cx: &mut Cx<'_>) {
+        if self.checkpoints.current.is_none()
+            && let Some(replies) = self.checkpoints.wanted.take()
         {
             let guests = self.guests.residents().into();
             let moved = self.stage().world.take_unsaved();
-            self.checkpoint = Some(Checkpoint { guests, moved, replies });
+            self.checkpoints.current = Some(Checkpoint { guests, moved, replies });
         }
-        let Some(checkpoint) = &mut self.checkpoint else { return };
+        let Some(checkpoint) = &mut self.checkpoints.current else { return };
         if let Some(guest) = checkpoint.guests.pop_front() {
             self.save_guest(guest, cx);
         } else if !checkpoint.moved.is_empty() {
             self.save_positions(cx);
         } else {
             self.end_checkpoint();
-        }
-        if self.checkpoint.is_some() || self.wanted_checkpoint.is_some() {
-            self.go_on(cx);
         }
     }
 
@@ -69,12 +86,14 @@ impl HostSimulation {
         if saved.was_running {
             self.look_after(id, cx);
         }
-        self.stage().batch.guests.push(GuestChange::Saved { guest: saved.name, state: saved.state });
+        let batch = &mut self.stage().batch;
+        batch.bytes += saved.state.as_ref().map_or(0, Vec::len);
+        batch.guests.push(GuestChange::Saved { guest: saved.name, state: saved.state });
     }
 
     /// Hands positions over until the time is up.
     fn save_positions(&mut self, cx: &Cx<'_>) {
-        let Some(checkpoint) = &mut self.checkpoint else { return };
+        let Some(checkpoint) = &mut self.checkpoints.current else { return };
         let stage = self.stage.as_deref_mut().expect("no call has the stage at the end of a turn");
         let until = cx.clock.now() + SLICE_BUDGET;
         while !checkpoint.moved.is_empty() {
@@ -89,7 +108,7 @@ impl HostSimulation {
 
     /// Everything has been handed over; whoever asked is told when it is on disk.
     fn end_checkpoint(&mut self) {
-        let Some(checkpoint) = self.checkpoint.take() else { return };
+        let Some(checkpoint) = self.checkpoints.current.take() else { return };
         let number = self.newest_batch();
         for reply in checkpoint.replies {
             self.committing.when_on_disk(number, move || reply.send(()));
@@ -107,7 +126,7 @@ impl HostSimulation {
         for guest in self.guests.residents() {
             self.save_guest(guest, cx);
         }
-        let moved_before = self.checkpoint.take().map(|checkpoint| checkpoint.moved).unwrap_or_default();
+        let moved_before = self.checkpoints.current.take().map(|checkpoint| checkpoint.moved).unwrap_or_default();
         let stage = self.stage();
         for entity in moved_before.into_iter().chain(stage.world.take_unsaved()) {
             stage.world.tell_entity(entity, &mut stage.batch.world);

@@ -1,10 +1,9 @@
 //! Batches on their way to the store. At the end of a turn what has been changed is handed to the writer, unless the
 //! writer is busy and the batch still small: then it grows with the next turn's. When a batch is on disk, the packets
-//! that waited for it leave. A writer that falls behind holds the loop's admission up; nothing else here ever waits.
+//! that waited for it leave. What the loop may do depends on the [`Disk`]; the loop itself never waits for it.
 
 use std::collections::VecDeque;
 
-use super::outbox::Outbox;
 use super::simulation::{Cx, HostSimulation};
 use crate::store::Writer;
 
@@ -15,47 +14,54 @@ const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// Packets that wait for the disk, at which nothing more is taken on.
 const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
 
+/// What the disk lets the loop do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disk {
+    /// Everything.
+    Ready,
+    /// Everything but to change what is durable: the writer cannot write. Handlers run, and those that do are taken back;
+    /// what comes again by itself (events, acts, ended tasks, checkpoints) waits.
+    TakesNothing,
+    /// No more of what could change something durable, or would have to wait for it: the writer is too far behind, or
+    /// too much waits. Items stay in the queue, and so do those who post them; guests' timers wait.
+    Behind,
+}
+
 /// The loop's side of the writer.
 pub struct Committing {
     writer: Writer,
-    pub outbox: Outbox,
     max_pending_batches: usize,
     /// The batches that were handed over and are not known to be on disk, each with what it counts as.
     pending: VecDeque<(u64, usize)>,
     pending_batches: usize,
     /// What is to be done once a batch is on disk.
     waiting: Vec<(u64, Box<dyn FnOnce() + Send>)>,
-    /// Whether nothing is run that could change something durable: the writer is too far behind.
-    holds: bool,
-    /// Whether the writer can write.
-    takes_changes: bool,
+    disk: Disk,
     /// Whether no further turn will hand anything over.
     is_last: bool,
 }
 
 impl Committing {
-    pub fn new(writer: Writer, outbox: Outbox, max_pending_batches: usize) -> Self {
+    pub fn new(writer: Writer, max_pending_batches: usize) -> Self {
         Self {
             writer,
-            outbox,
             max_pending_batches,
             pending: VecDeque::new(),
             pending_batches: 0,
             waiting: Vec::new(),
-            holds: false,
-            takes_changes: true,
+            disk: Disk::Ready,
             is_last: false,
         }
     }
 
-    /// Whether nothing is to be run that could change something durable: the writer is too far behind.
-    pub fn holds(&self) -> bool {
-        self.holds
+    /// What the disk lets the loop do now.
+    pub fn disk(&self) -> Disk {
+        self.disk
     }
 
-    /// Whether whatever can wait is to wait: what is likely to change something durable, and comes again by itself.
-    pub fn must_wait(&self) -> bool {
-        self.holds || !self.takes_changes
+    /// Whether this batch is the last, which no other turn will follow.
+    pub fn is_last(&self) -> bool {
+        self.is_last
     }
 
     /// The newest batch on disk.
@@ -87,21 +93,26 @@ impl HostSimulation {
             anyhow::bail!("{}", trouble.text);
         }
         self.stage().events.agenda.settle(committed);
+        self.outbox.release(committed);
         let committing = &mut self.committing;
         while let Some((_, counts_as)) = committing.pending.pop_front_if(|(number, _)| *number <= committed) {
             committing.pending_batches -= counts_as;
         }
-        committing.outbox.release(committed);
         for (_, then) in committing.waiting.extract_if(.., |(number, _)| *number <= committed) {
             then();
         }
-        let is_behind = committing.pending_batches > committing.max_pending_batches
-            || committing.outbox.waiting_bytes() > MAX_WAITING_BYTES;
-        // What was accepted before a stop is finished though the disk is full: it was not acknowledged, and is lost only
-        // if there is no room until the end.
-        committing.takes_changes = trouble.is_none() || !cx.handle.is_running();
-        committing.holds = is_behind && trouble.is_none();
-        self.stage().takes_changes = self.committing.takes_changes;
+        let is_behind = committing.pending_batches > committing.max_pending_batches;
+        let is_full = self.outbox.waiting_bytes() > MAX_WAITING_BYTES || self.set_aside.is_full();
+        committing.disk = match (trouble.is_some(), cx.handle.is_running()) {
+            // What was accepted before a stop is finished though the disk is full: it was not acknowledged, and is lost
+            // only if there is no room until the end.
+            (true, false) => Disk::Ready,
+            (true, true) if !is_full => Disk::TakesNothing,
+            (false, _) if !is_full && !is_behind => Disk::Ready,
+            _ => Disk::Behind,
+        };
+        let takes_changes = committing.disk != Disk::TakesNothing;
+        self.stage().takes_changes = takes_changes;
         Ok(())
     }
 

@@ -12,7 +12,9 @@ impl HostSimulation {
     pub(super) fn prepare_handler(&mut self, cx: &mut Cx<'_>) {
         let on_wheel = cx.timers.active();
         let now_ms = cx.clock.wall_ms();
+        let untold_tasks = self.ended_tasks.len();
         let stage = self.stage();
+        stage.untold_tasks = untold_tasks;
         stage.now_ms = now_ms;
         stage.other_timers = on_wheel.saturating_sub(stage.timers.len());
     }
@@ -47,8 +49,8 @@ impl HostSimulation {
             Effect::CancelTask(task) => {
                 self.cancel_task(task, cx);
             }
-            Effect::Send { to, packet } => self.committing.outbox.send(&to, &packet, after),
-            Effect::Close(connection) => self.committing.outbox.close(connection, after),
+            Effect::Send { to, packet } => self.outbox.send(&to, &packet, after),
+            Effect::Close(connection) => self.outbox.close(connection, after),
         }
     }
 

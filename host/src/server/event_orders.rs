@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::event_pages::Answer;
 use super::simulation::{Cx, HostSimulation};
 use crate::admin::ControlError;
 use crate::sim::Reply;
@@ -28,7 +29,7 @@ pub struct EventOrder {
 }
 
 /// An order for an event that was looked up.
-pub(super) struct LookedUp {
+pub struct LookedUp {
     /// The number of the look in the agenda.
     look: u64,
     order: EventOrder,
@@ -47,11 +48,11 @@ impl HostSimulation {
     fn look_up(&mut self, order: EventOrder, cx: &Cx<'_>) {
         let committed = self.committing.committed();
         let look = self.stage().events.agenda.begin_look(committed);
-        let (answers, handle) = (self.event_runs.answer_sender(), cx.handle.clone());
-        self.event_runs.reader().post(move |store| {
+        let (answers, handle) = (self.event_pages.answer_sender(), cx.handle.clone());
+        self.event_pages.reader().post(move |store| {
             let found = store.event(order.sequence);
             // A loop that has ended drops the order, and whoever waits hears of it.
-            let _ = answers.send(LookedUp { look, order, found }.into());
+            let _ = answers.send(Answer::LookedUp(LookedUp { look, order, found }));
             handle.nudge();
         });
     }

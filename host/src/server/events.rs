@@ -1,56 +1,26 @@
 //! Events that are due: run as transactions, each together with its own end, tried again where they fail, and parked
-//! where they fail for good; and the pages and the timer that bring them in time.
+//! where they fail for good.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender};
 use serde::Serialize;
 
+use super::committing::Disk;
 use super::config::EventOptions;
-use super::event_orders::LookedUp;
-use super::simulation::{Cx, HostSimulation, Timer};
+use super::simulation::{Cx, HostSimulation};
 use crate::guest::contract::sim::events::DueEvent;
 use crate::guest::{CallError, GuestId, Resident, shown_id};
-use crate::sim::TimerId;
 use crate::sim::metrics::Durations;
-use crate::store::agenda::{AgendaCounts, Wish};
-use crate::store::{AgendaGuest, Event, Reader, Run, StoreError};
-
-/// How long at most the wall clock goes unlooked at while an event is to come: it may be set forward.
-const CLOCK_CHECK: Duration = Duration::from_secs(1);
-
-/// The pause after a page could not be read.
-const PAGE_RETRY: Duration = Duration::from_secs(1);
+use crate::store::agenda::{AgendaCounts, Known};
+use crate::store::{AgendaGuest, Event, Run};
 
 /// What is kept of the reason why an event failed.
 const MAX_ERROR_CHARACTERS: usize = 500;
 
-/// Timers take time.
-const SHORTEST_WAIT: Duration = Duration::from_millis(1);
-
-/// What the reader has read for the loop.
-pub(super) enum Answer {
-    /// A page, by the number that it was asked for under.
-    Page { number: u64, events: Result<Vec<Event>, StoreError> },
-    /// An event that an operator decides about.
-    LookedUp(LookedUp),
-}
-
-impl From<LookedUp> for Answer {
-    fn from(looked_up: LookedUp) -> Self {
-        Answer::LookedUp(looked_up)
-    }
-}
-
-/// What the loop needs for events beside the agenda on the stage.
+/// What has become of the events that were due.
 pub struct EventRuns {
     options: EventOptions,
-    reader: Reader,
-    answers: Receiver<Answer>,
-    answer_sender: Sender<Answer>,
-    /// The timer for the next thing to do, and when it fires.
-    timer: Option<(TimerId, Duration)>,
     fired: u64,
     retried: u64,
     /// How much later than it was to be run an event was run.
@@ -72,19 +42,8 @@ pub struct EventCounts {
 }
 
 impl EventRuns {
-    pub fn new(options: EventOptions, reader: Reader) -> Self {
-        let (answer_sender, answers) = crossbeam_channel::unbounded();
-        let lateness = Arc::new(Durations::new());
-        Self { options, reader, answers, answer_sender, timer: None, fired: 0, retried: 0, lateness }
-    }
-
-    pub(super) fn reader(&self) -> &Reader {
-        &self.reader
-    }
-
-    /// Where the reader's jobs put what they have read.
-    pub(super) fn answer_sender(&self) -> Sender<Answer> {
-        self.answer_sender.clone()
+    pub fn new(options: EventOptions) -> Self {
+        Self { options, fired: 0, retried: 0, lateness: Arc::new(Durations::new()) }
     }
 
     /// The distribution of lateness, for whoever shows it.
@@ -93,11 +52,10 @@ impl EventRuns {
     }
 }
 
-/// Running them.
 impl HostSimulation {
     /// Runs the events that are due until the time is up; the rest waits for the next turn.
     pub(super) fn run_due_events(&mut self, cx: &mut Cx<'_>) {
-        if self.committing.must_wait() {
+        if self.committing.disk() != Disk::Ready {
             return;
         }
         let until = cx.clock.now() + self.event_runs.options.budget();
@@ -121,7 +79,7 @@ impl HostSimulation {
     }
 
     /// Whether the guest has an instance that could be called.
-    fn is_ready(&self, number: AgendaGuest) -> bool {
+    pub(super) fn is_ready(&self, number: AgendaGuest) -> bool {
         let guest = self.stage.as_deref().and_then(|stage| stage.events.guest(number));
         guest.and_then(|guest| self.guests.games.get(&guest)).is_some_and(Resident::is_running)
     }
@@ -144,7 +102,28 @@ impl HostSimulation {
                 self.event_runs.lateness.record(Duration::from_millis(now_ms.saturating_sub(event.next_ms)));
             }
             Err(CallError::NotRunning | CallError::Unkept) => self.stage().events.agenda.rollback(),
+            Err(CallError::DiskLate(_)) => self.postpone_event(event, cx),
             Err(error) => self.event_failed(guest, event, &error, cx),
+        }
+    }
+
+    /// The disk was too slow for the handler, which is not the event's fault: it is tried again a little later.
+    fn postpone_event(&mut self, event: &Arc<Event>, cx: &Cx<'_>) {
+        let next_ms = cx.clock.wall_ms().saturating_add(self.event_runs.options.retry_ms).max(event.next_ms);
+        self.replace_event(event, Event { next_ms, ..(**event).clone() });
+    }
+
+    /// Lets an event that was tried be `now`, unless the instance that came after the failed one has changed it.
+    fn replace_event(&mut self, event: &Arc<Event>, now: Event) {
+        let stage = self.stage();
+        let is_unchanged = match stage.events.agenda.find_any(event.sequence) {
+            Known::Pending(pending) => pending == *event,
+            Known::AsOnDisk => true,
+            Known::NotPending => false,
+        };
+        if is_unchanged {
+            stage.events.agenda.replace(event, Some(now));
+            stage.commit_events();
         }
     }
 
@@ -166,9 +145,7 @@ impl HostSimulation {
         } else {
             self.event_runs.retried += 1;
         }
-        let stage = self.stage();
-        stage.events.agenda.replace(event, Some(failed));
-        stage.commit_events();
+        self.replace_event(event, failed);
     }
 
     /// The figures, for the board.
@@ -177,77 +154,5 @@ impl HostSimulation {
         let EventRuns { fired, retried, .. } = self.event_runs;
         let AgendaCounts { pending, in_memory, parked } = agenda;
         EventCounts { pending, in_memory, fired, retried, parked }
-    }
-}
-
-/// Bringing them.
-impl HostSimulation {
-    /// Takes in what has been read, and asks for pages that are wanted.
-    pub(super) fn follow_reader(&mut self, cx: &mut Cx<'_>) {
-        while let Ok(answer) = self.event_runs.answers.try_recv() {
-            match answer {
-                Answer::Page { number, events: Ok(events) } => self.stage().events.agenda.page(number, events),
-                Answer::Page { number, events: Err(error) } => {
-                    tracing::error!("events that come due are not read: {error}");
-                    self.try_page_later(number, cx);
-                }
-                Answer::LookedUp(looked_up) => self.looked_up(looked_up, cx),
-            }
-        }
-        let (now_ms, committed) = (cx.clock.wall_ms(), self.committing.committed());
-        for wish in self.stage().events.agenda.take_wishes(now_ms, committed) {
-            self.fulfil(wish, cx);
-        }
-    }
-
-    fn fulfil(&mut self, wish: Wish, cx: &Cx<'_>) {
-        match wish {
-            Wish::Page { number, claim } => {
-                let (answers, handle) = (self.event_runs.answer_sender(), cx.handle.clone());
-                self.event_runs.reader.post(move |store| {
-                    // A loop that has ended needs no page.
-                    let _ = answers.send(Answer::Page { number, events: store.claim(&claim) });
-                    handle.nudge();
-                });
-            }
-            Wish::Release { guest, from } => self.event_runs.reader.post(move |store| {
-                if let Err(error) = store.release(&guest, from) {
-                    tracing::warn!("events that have no room in memory are not given back: {error}");
-                }
-            }),
-        }
-    }
-
-    fn try_page_later(&mut self, number: u64, cx: &mut Cx<'_>) {
-        let now = cx.clock.now();
-        let later = cx.timers.register(now, self.names().events, PAGE_RETRY, None, false, Timer::PageFailed(number));
-        if later.is_err() {
-            self.stage().events.agenda.page_failed(number);
-        }
-    }
-
-    /// Has the loop wake when there is something to do about events.
-    pub(super) fn set_event_timer(&mut self, cx: &mut Cx<'_>) {
-        if self.committing.must_wait() {
-            return;
-        }
-        let Some(stage) = self.stage.as_deref() else { return };
-        let Some(wake_ms) = stage.events.agenda.next_wake_ms(|number| self.is_ready(number)) else { return };
-        let now = cx.clock.now();
-        let wait = Duration::from_millis(wake_ms.saturating_sub(cx.clock.wall_ms())).clamp(SHORTEST_WAIT, CLOCK_CHECK);
-        if let Some((timer, at)) = self.event_runs.timer {
-            if at <= now + wait {
-                return;
-            }
-            cx.timers.unregister(timer);
-        }
-        let registered = cx.timers.register(now, self.names().events, wait, None, false, Timer::Events);
-        // A wheel that is full has other timers that make turns; a closed one is that of a host that stops.
-        self.event_runs.timer = registered.ok().map(|timer| (timer, now + wait));
-    }
-
-    /// That timer has fired.
-    pub(super) fn event_timer_fired(&mut self) {
-        self.event_runs.timer = None;
     }
 }

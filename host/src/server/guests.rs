@@ -7,6 +7,7 @@ use std::time::Duration;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::checkpoints::SavedGuest;
+use super::committing::Disk;
 use super::simulation::{Cx, HostSimulation, Timer};
 use crate::guest::contract::sim::types::Occasion;
 use crate::guest::contract::step_task::StepTaskPre;
@@ -208,6 +209,10 @@ impl HostSimulation {
         let failed = self.guests.failed_starts.entry(id).or_default();
         let pause = FIRST_PAUSE * 2u32.pow((*failed).min(8));
         *failed += 1;
+        self.restart_after(pause, id, cx);
+    }
+
+    fn restart_after(&mut self, pause: Duration, id: GuestId, cx: &mut Cx<'_>) {
         let now = cx.clock.now();
         match cx.timers.register(now, self.names().restart, pause, None, false, Timer::Restart(id)) {
             // At the stop nobody misses it.
@@ -221,6 +226,11 @@ impl HostSimulation {
 
     /// Gives a guest without an instance another.
     pub(super) fn restart(&mut self, id: GuestId, cx: &mut Cx<'_>) {
+        if self.committing.disk() != Disk::Ready {
+            // Its `init` would be taken back.
+            self.restart_after(FIRST_PAUSE, id, cx);
+            return;
+        }
         self.prepare_handler(cx);
         if let Some(guest) = self.guests.living_mut(id) {
             guest.restart(&mut self.stage);

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::committing::Disk;
 use super::guests::FIRST_PAUSE;
 use super::simulation::{Cx, HostSimulation, Timer};
 use crate::guest::contract::game::Game;
@@ -54,11 +55,14 @@ impl HostSimulation {
         self.stage().connections.insert(connection);
         let taken_in =
             self.handle_at_gate("on-connect", cx, |game, store| game.call_on_connect(store, connection, address));
-        if let Err(error) = &taken_in
-            && !error.is_unkept()
-        {
-            tracing::debug!(connection, "the game did not take a client in: {error}");
-            self.committing.outbox.close(connection, 0);
+        match &taken_in {
+            Ok(()) => {}
+            // It comes again later.
+            Err(CallError::Unkept) => drop(self.stage().connections.remove(&connection)),
+            Err(error) => {
+                tracing::debug!(connection, "the game did not take a client in: {error}");
+                self.outbox.close(connection, 0);
+            }
         }
         taken_in
     }
@@ -80,7 +84,7 @@ impl HostSimulation {
     /// A client is gone. Whatever the game does about it, no entity stays bound to the connection.
     pub(super) fn disconnected(&mut self, connection: u64, cx: &mut Cx<'_>) -> Result<(), CallError> {
         self.stage().connections.remove(&connection);
-        self.committing.outbox.forget(connection);
+        self.outbox.forget(connection);
         let told = self.handle_at_gate("on-disconnect", cx, |game, store| game.call_on_disconnect(store, connection));
         if let Err(CallError::Unkept) = told {
             return told;
@@ -118,26 +122,20 @@ impl HostSimulation {
             Err(CallError::NotRunning) => self.drop_timers_of_disabled(timer.guest, cx),
             Err(CallError::Unkept) => {
                 self.stage().timers.put_back(id, timer);
-                self.hold_timer(id, missed);
+                self.held_timers.push(id, missed);
             }
             _ => {}
         }
     }
 
-    /// A guest's timer has fired while nothing can be run: it is run once for all its times when that is over.
-    pub(super) fn hold_timer(&mut self, id: u64, missed: u64) {
-        let held = self.held_timers.entry(id);
-        held.and_modify(|runs| *runs += missed + 1).or_insert(missed);
-    }
-
     /// Runs the timers that were held, until the time is up.
     pub(super) fn run_held_timers(&mut self, cx: &mut Cx<'_>) {
-        if self.held_timers.is_empty() || self.committing.must_wait() {
+        if self.held_timers.is_empty() || self.committing.disk() != Disk::Ready {
             return;
         }
         let until = cx.clock.now() + HELD_TIMERS_BUDGET;
         while !self.spent
-            && let Some((id, missed)) = self.held_timers.pop_first()
+            && let Some((id, missed)) = self.held_timers.pop()
         {
             self.guest_timer(id, missed, cx);
             if cx.clock.now() >= until {

@@ -133,9 +133,9 @@ impl Host {
         let writer = Writer::start(store.writer(thinkers.names().to_vec())?, Arc::clone(&clock), on_change)?;
         let reader = Reader::start(store)?;
         let board = Arc::new(Board::default());
-        let outbox = Outbox::new(connections.clone());
-        let committing = Committing::new(writer.clone(), outbox, config.store.max_pending_batches);
-        let parts = Parts { engine, committing, reader: reader.clone(), board: Arc::clone(&board) };
+        let outbox = Outbox::new(connections.clone(), gate_options.max_backlog_bytes());
+        let committing = Committing::new(writer.clone(), config.store.max_pending_batches);
+        let parts = Parts { engine, committing, outbox, reader: reader.clone(), board: Arc::clone(&board) };
         let simulation = assembly::simulation(config, parts, stored, loaded)?;
         let lateness = simulation.event_runs.lateness();
 

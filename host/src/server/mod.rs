@@ -6,7 +6,7 @@
 //! `simulation` takes it on the loop and calls the game (`handlers`); what the handler did beyond the world is carried
 //! out by `effects`. A timer comes back as a [`Timer`](simulation::Timer), to a handler or to `thinking`; a task lives
 //! in `tasks`. What a handler has changed is handed to the store by `committing`, which then lets the packets go that
-//! wait in `outbox`; events come back from there through `events`.
+//! wait in `outbox`; events come back from there through `event_pages` and run in `events`.
 
 mod assembly;
 mod board;
@@ -15,9 +15,11 @@ mod committing;
 pub mod config;
 mod effects;
 mod event_orders;
+mod event_pages;
 mod events;
 mod guests;
 mod handlers;
+mod held_timers;
 mod host;
 mod operator;
 mod outbox;

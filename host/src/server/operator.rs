@@ -21,17 +21,20 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// Posts an item to the loop and waits for its answer. A loop that takes no items says why.
+    /// Posts an item to the loop and waits for its answer.
     async fn ask<R>(&self, item: impl FnOnce(Reply<R>) -> Item) -> Result<R, ControlError> {
-        if let Some(trouble) = self.writer.trouble() {
-            return Err(ControlError::Unavailable { reason: trouble.text });
-        }
         let answer = self.handle.post_with_reply(item).await;
         answer.map_err(|error| ControlError::Unavailable { reason: error.to_string() })
     }
 
     async fn order(&self, sequence: u64, decision: Decision) -> Result<(), ControlError> {
+        self.refuse_in_trouble(|reason| ControlError::Unavailable { reason })?;
         self.ask(|reply| Item::Event(EventOrder { sequence, decision, reply })).await?
+    }
+
+    /// What has to be on disk before it is answered is not begun while the disk takes nothing.
+    fn refuse_in_trouble(&self, error: impl FnOnce(String) -> ControlError) -> Result<(), ControlError> {
+        self.writer.trouble().map_or(Ok(()), |trouble| Err(error(trouble.text)))
     }
 }
 
@@ -68,12 +71,16 @@ impl HostControl for Control {
     }
 
     async fn save(&self) -> Result<(), ControlError> {
+        self.refuse_in_trouble(|reason| ControlError::SaveFailed { reason })?;
         self.ask(|reply| Item::Checkpoint { reply }).await
     }
 
-    /// What is not kept with every handler is saved first, so that the copy has it.
+    /// What is not kept with every handler is saved first, so that the copy has it. Where the disk takes nothing the copy
+    /// is all the more wanted, and made of what there is.
     async fn backup(&self, file: PathBuf) -> Result<(), ControlError> {
-        self.save().await?;
+        if self.save().await.is_err() {
+            tracing::warn!(file = %file.display(), "a backup is made without what was not on disk yet");
+        }
         let copied = self.reader.ask_aside(move |store| store.backup(&file)).await;
         copied.map_err(unavailable)?.map_err(|error| ControlError::BackupRefused { reason: error.to_string() })
     }

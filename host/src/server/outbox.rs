@@ -8,25 +8,34 @@ use rustc_hash::FxHashMap;
 
 use crate::net::Connections;
 
-/// What waits for one client.
+/// Something that waits.
 #[derive(Debug)]
 enum Waiting {
     Packet(Arc<[u8]>),
     Close,
 }
 
+/// What waits for one client, each thing with the batch that it waits for.
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<(u64, Waiting)>,
+    bytes: usize,
+}
+
 /// The packets that wait, and the way out for all.
 pub struct Outbox {
     connections: Connections,
-    waiting: FxHashMap<u64, VecDeque<(u64, Waiting)>>,
+    waiting: FxHashMap<u64, Queue>,
     waiting_bytes: usize,
+    /// What may wait for one client; a client for which more would have to is closed.
+    max_bytes_per_client: usize,
     /// The newest batch on disk.
     committed: u64,
 }
 
 impl Outbox {
-    pub fn new(connections: Connections) -> Self {
-        Self { connections, waiting: FxHashMap::default(), waiting_bytes: 0, committed: 0 }
+    pub fn new(connections: Connections, max_bytes_per_client: usize) -> Self {
+        Self { connections, waiting: FxHashMap::default(), waiting_bytes: 0, max_bytes_per_client, committed: 0 }
     }
 
     /// Bytes of the packets that wait, once for each client.
@@ -38,7 +47,6 @@ impl Outbox {
     pub fn send(&mut self, to: &[u64], packet: &Arc<[u8]>, after: u64) {
         for connection in to {
             if self.must_wait(*connection, after) {
-                self.waiting_bytes += packet.len();
                 self.wait(*connection, after, Waiting::Packet(Arc::clone(packet)));
             } else {
                 // A client that is gone, or too slow, is the gate's to count; `on-disconnect` follows.
@@ -61,14 +69,20 @@ impl Outbox {
     }
 
     fn wait(&mut self, connection: u64, after: u64, what: Waiting) {
-        self.waiting.entry(connection).or_default().push_back((after, what));
+        let queue = self.waiting.entry(connection).or_default();
+        queue.bytes += what.bytes();
+        self.waiting_bytes += what.bytes();
+        queue.waiting.push_back((after, what));
+        if queue.bytes > self.max_bytes_per_client {
+            tracing::debug!(connection, "a client is closed: too much for it waits for the disk");
+            self.forget(connection);
+            self.connections.close(connection);
+        }
     }
 
     /// The client is gone.
     pub fn forget(&mut self, connection: u64) {
-        for (_, what) in self.waiting.remove(&connection).into_iter().flatten() {
-            self.waiting_bytes -= what.bytes();
-        }
+        self.waiting_bytes -= self.waiting.remove(&connection).map_or(0, |queue| queue.bytes);
     }
 
     /// Everything up to the batch `committed` is on disk.
@@ -76,14 +90,15 @@ impl Outbox {
         self.committed = committed;
         let (connections, bytes) = (&self.connections, &mut self.waiting_bytes);
         self.waiting.retain(|connection, queue| {
-            while let Some((_, what)) = queue.pop_front_if(|(after, _)| *after <= committed) {
+            while let Some((_, what)) = queue.waiting.pop_front_if(|(after, _)| *after <= committed) {
                 *bytes -= what.bytes();
+                queue.bytes -= what.bytes();
                 match what {
                     Waiting::Packet(packet) => drop(connections.send(*connection, &packet)),
                     Waiting::Close => drop(connections.close(*connection)),
                 }
             }
-            !queue.is_empty()
+            !queue.waiting.is_empty()
         });
     }
 }
@@ -111,7 +126,7 @@ mod tests {
             let _ = &held;
             (links.snapshot().frames_out, links.snapshot().bytes_out)
         };
-        (Outbox::new(connections), sent)
+        (Outbox::new(connections, 20), sent)
     }
 
     fn packet(text: &str) -> Arc<[u8]> {
@@ -156,6 +171,18 @@ mod tests {
         assert!(connections.send(1, b"still open").is_ok());
         outbox.release(5);
         assert!(connections.send(1, b"closed").is_err());
+    }
+
+    #[test]
+    fn a_client_for_which_too_much_would_have_to_wait_is_closed() {
+        let (mut outbox, _sent) = outbox();
+        let connections = outbox.connections.clone();
+        outbox.send(&[1], &packet("twenty bytes at most"), 5);
+        assert!(connections.send(1, b"open").is_ok());
+        outbox.send(&[1, 2], &packet("!"), 5);
+        assert!(connections.send(1, b"closed").is_err());
+        assert!(connections.send(2, b"open").is_ok());
+        assert_eq!(outbox.waiting_bytes(), 1);
     }
 
     #[test]

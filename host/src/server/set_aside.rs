@@ -1,29 +1,49 @@
 //! What clients did while the disk takes nothing. A handler that turns out to change something durable is taken back and
 //! its item set aside, and with it whatever its client does after; everybody whose handlers change nothing is served as
-//! ever. Once the disk takes changes again, all that was set aside is run in order. Each client may have only a few
-//! packets in here: the gate reads no more from it.
+//! ever. Once the disk takes changes again, all that was set aside is run in order. Each client has only a few packets
+//! in here, since the gate reads no more from it, and one that leaves before the game has heard of it leaves nothing.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
+use super::committing::Disk;
 use super::simulation::{Cx, HostSimulation, Item};
 use crate::guest::CallError;
 
 /// Time of one turn for items that were set aside, looked at between two of them.
 const BUDGET: Duration = Duration::from_millis(5);
 
+/// Items, and bytes of packets, at which no more are taken from the queue.
+const MAX_ITEMS: usize = 16_384;
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+
 /// Items that wait for the disk, oldest first.
 #[derive(Default)]
 pub struct SetAside {
     items: VecDeque<Item>,
+    bytes: usize,
     /// How many of them each client has.
     of_client: FxHashMap<u64, usize>,
 }
 
 impl SetAside {
+    /// Whether there is too much of it.
+    pub fn is_full(&self) -> bool {
+        self.items.len() >= MAX_ITEMS || self.bytes >= MAX_BYTES
+    }
+
     fn push(&mut self, client: u64, item: Item) {
+        let is_of_client = |of: &Item| of.client() == Some(client);
+        let is_unheard_of = |of: &Item| is_of_client(of) && matches!(of, Item::Connected { .. });
+        if matches!(item, Item::Disconnected { .. }) && self.items.iter().any(is_unheard_of) {
+            self.items.retain(|of| !is_of_client(of));
+            self.bytes = self.items.iter().map(Item::bytes).sum();
+            self.of_client.remove(&client);
+            return;
+        }
+        self.bytes += item.bytes();
         *self.of_client.entry(client).or_default() += 1;
         self.items.push_back(item);
     }
@@ -31,6 +51,7 @@ impl SetAside {
     /// The oldest item, which is no longer counted.
     fn pop(&mut self) -> Option<Item> {
         let item = self.items.pop_front()?;
+        self.bytes -= item.bytes();
         if let Some(client) = item.client()
             && let Some(count) = self.of_client.get_mut(&client)
         {
@@ -44,6 +65,13 @@ impl SetAside {
 }
 
 impl Item {
+    fn bytes(&self) -> usize {
+        match self {
+            Item::Packet { packet, .. } => packet.len(),
+            _ => 0,
+        }
+    }
+
     /// The client whose doing it is.
     fn client(&self) -> Option<u64> {
         match self {
@@ -77,7 +105,7 @@ impl HostSimulation {
 
     /// Runs what was set aside until the time is up, once the disk takes changes again.
     pub(super) fn run_set_aside(&mut self, cx: &mut Cx<'_>) {
-        if self.set_aside.items.is_empty() || self.committing.must_wait() {
+        if self.set_aside.items.is_empty() || self.committing.disk() != Disk::Ready {
             return;
         }
         let until = cx.clock.now() + BUDGET;

@@ -1,7 +1,6 @@
 //! What the loop runs: the stage, the guests that live on it, and what items and timers mean here. Every call of a guest
 //! starts in this file; the work is in its neighbours.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,11 +8,14 @@ use rustc_hash::FxHashMap;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::board::Board;
-use super::checkpoints::Checkpoint;
-use super::committing::Committing;
+use super::checkpoints::Checkpoints;
+use super::committing::{Committing, Disk};
 use super::event_orders::EventOrder;
+use super::event_pages::EventPages;
 use super::events::EventRuns;
 use super::guests::Guests;
+use super::held_timers::HeldTimers;
+use super::outbox::Outbox;
 use super::set_aside::SetAside;
 use super::tasks::{Ended, RunningTask};
 use super::thinking::Thinking;
@@ -83,17 +85,17 @@ pub struct HostSimulation {
     pub(super) tasks_changed: bool,
     /// Tasks that have ended and whose owners have yet to hear of it.
     pub(super) ended_tasks: Vec<Ended>,
-    /// What is on its way to the disk, and the packets that wait for it.
+    /// What is on its way to the disk.
     pub(super) committing: Committing,
+    /// The packets that wait for it.
+    pub(super) outbox: Outbox,
     pub(super) event_runs: EventRuns,
-    /// The checkpoint that is under way.
-    pub(super) checkpoint: Option<Checkpoint>,
-    /// Whether another is to follow, and who asked for it.
-    pub(super) wanted_checkpoint: Option<Vec<Reply<()>>>,
+    pub(super) event_pages: EventPages,
+    pub(super) checkpoints: Checkpoints,
     /// What clients did while the disk took nothing.
     pub(super) set_aside: SetAside,
-    /// Guests' timers that fired while nothing could be run, with how many runs they stand for beyond their last.
-    pub(super) held_timers: BTreeMap<u64, u64>,
+    /// Guests' timers that fired while nothing could be run.
+    pub(super) held_timers: HeldTimers,
     /// Given before the loop starts.
     pub(super) names: Option<TimerNames>,
     pub(super) checkpoint_interval: Duration,
@@ -135,13 +137,12 @@ impl crate::sim::Simulation for HostSimulation {
 
     fn begin_turn(&mut self, cx: &mut Cx<'_>) -> anyhow::Result<()> {
         self.follow_writer(cx)?;
-        self.follow_reader(cx);
-        Ok(())
+        self.follow_reader(cx)
     }
 
     /// While the disk is too far behind, items wait, and so do those who post them.
     fn takes_items(&self) -> bool {
-        !self.committing.holds()
+        self.committing.disk() != Disk::Behind
     }
 
     fn run_item(&mut self, item: Item, cx: &mut Cx<'_>) -> anyhow::Result<()> {
@@ -166,7 +167,7 @@ impl crate::sim::Simulation for HostSimulation {
                 let stage = self.stage.as_deref().expect("no call has the stage while a timer fires");
                 self.thinking.due(&stage.world, npc);
             }
-            Timer::Guest(id) if self.committing.holds() => self.hold_timer(id, firing.missed),
+            Timer::Guest(id) if self.committing.disk() == Disk::Behind => self.held_timers.push(id, firing.missed),
             Timer::Guest(id) => self.guest_timer(id, firing.missed, cx),
             Timer::Restart(guest) => self.restart(guest, cx),
             Timer::Checkpoint => self.begin_checkpoint(None, cx),
@@ -181,6 +182,12 @@ impl crate::sim::Simulation for HostSimulation {
     }
 
     fn end_turn(&mut self, cx: &mut Cx<'_>) {
+        if self.committing.is_last() {
+            // Guests have saved their states: nothing may run any more that they would have to remember.
+            self.hand_over();
+            self.publish();
+            return;
+        }
         self.run_set_aside(cx);
         self.run_due_events(cx);
         self.run_held_timers(cx);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::committing::Disk;
 use super::guests::TaskCode;
 use super::simulation::{Cx, HostSimulation};
 use crate::guest::contract::sim::stepping::StepResult;
@@ -70,7 +71,7 @@ impl HostSimulation {
     /// Tells owners how their tasks ended. What those handlers end in turn waits for the next turn, and so does the
     /// rest once a handler has failed. An owner that waits for its next instance is told when it has one.
     pub(super) fn tell_of_ended_tasks(&mut self, cx: &mut Cx<'_>) {
-        if self.committing.must_wait() {
+        if self.committing.disk() != Disk::Ready {
             return;
         }
         let (waiting, ended): (Vec<_>, Vec<_>) =

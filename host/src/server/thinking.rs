@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::committing::Disk;
 use super::simulation::{Cx, HostSimulation, Timer};
 use crate::guest::contract::sim::thinking::{Action, Intent};
 use crate::guest::{CallError, GuestId, ThinkBatch};
@@ -251,7 +252,7 @@ impl HostSimulation {
 
     /// Hands acts to the game until the time is up; the rest waits for the next turn.
     pub(super) fn decide_acts(&mut self, cx: &mut Cx<'_>) {
-        if self.thinking.acts.is_empty() || self.committing.must_wait() {
+        if self.thinking.acts.is_empty() || self.committing.disk() != Disk::Ready {
             return;
         }
         let until = cx.clock.now() + ACTS_BUDGET;

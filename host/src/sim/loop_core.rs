@@ -1,8 +1,9 @@
 //! The loop without its thread: everything that happens in one turn, so that a test can take the turns one by one on a
 //! clock of its own. [`GameLoop`](super::GameLoop) takes them on a thread.
 //!
-//! A turn asks the simulation whether it takes items and runs a batch of them, a pass of due timers, then step tasks for as long as nothing else is due and the
-//! frame has time left; then it tells the simulation, publishes its figures, and says when the next turn is due.
+//! A turn begins with the simulation, which says whether items are taken. It runs a batch of them, a pass of due timers,
+//! then step tasks for as long as nothing else is due and the frame has time left; then it tells the simulation,
+//! publishes its figures, and says when the next turn is due.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -125,7 +125,8 @@ impl<I: Send + 'static> LoopHandle<I> {
         !self.shared.admission.is_closed()
     }
 
-    /// Has the loop look around for timers that an item could not announce: for clocks that are moved by hand.
+    /// Has the loop take a turn though no item has come: a clock was moved by hand, or something that the simulation waits
+    /// for elsewhere has happened.
     pub fn nudge(&self) {
         self.shared.admission.nudge();
     }

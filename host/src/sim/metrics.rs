@@ -44,12 +44,12 @@ impl Durations {
     }
 
     /// The figures as they are now.
-    pub(crate) fn micros(&self) -> BatchMicros {
+    pub(crate) fn micros(&self) -> Distribution {
         let histogram = self.histogram.load();
         let max_ns = self.max_ns.load(Relaxed);
         // A bucket's upper end may lie beyond the greatest value in it.
         let quantile = |quantile: f64| micros(quantile_ns(&histogram, quantile).min(max_ns));
-        BatchMicros {
+        Distribution {
             last: micros(self.last_ns.load(Relaxed)),
             max: micros(max_ns),
             p50: quantile(0.5),
@@ -230,7 +230,7 @@ pub struct LoopSnapshot {
     pub executed: u64,
     /// Failures that stopped the loop.
     pub faults: u64,
-    pub batch_us: BatchMicros,
+    pub batch_us: Distribution,
     pub queue_delay_us: Micros,
 }
 
@@ -273,15 +273,15 @@ pub struct Micros {
     pub max: u64,
 }
 
-impl From<BatchMicros> for Micros {
-    fn from(BatchMicros { p50, p99, max, .. }: BatchMicros) -> Self {
+impl From<Distribution> for Micros {
+    fn from(Distribution { p50, p99, max, .. }: Distribution) -> Self {
         Micros { p50, p99, max }
     }
 }
 
 /// A distribution in microseconds, with the newest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BatchMicros {
+pub struct Distribution {
     pub last: u64,
     pub max: u64,
     pub p50: u64,

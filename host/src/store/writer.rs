@@ -14,7 +14,7 @@ use super::backend::StoreWriter;
 use super::batch::Batch;
 use super::error::StoreError;
 use crate::clock::SharedClock;
-use crate::sim::metrics::{BatchMicros, Durations};
+use crate::sim::metrics::{Distribution, Durations};
 
 /// Between two attempts at a commit that failed: the first pause, which doubles, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -40,7 +40,7 @@ pub struct StoreSnapshot {
     /// Changes to events in the newest commit.
     pub batch_events: u64,
     /// How long commits took.
-    pub commit_us: BatchMicros,
+    pub commit_us: Distribution,
     /// Batches handed over and not yet on disk.
     pub backlog: u64,
     /// `ok`, or what the trouble is.

@@ -260,7 +260,6 @@ fn durations_have_the_unit_that_their_key_names() {
     assert_eq!(config.guest.deadline(), Duration::from_millis(50));
     assert_eq!(config.store.checkpoint_interval(), Duration::from_secs(30));
     assert_eq!(config.events.look_ahead(), Duration::from_secs(60));
-    assert_eq!(config.events.retry(), Duration::from_millis(1000));
     assert_eq!(config.events.budget(), Duration::from_millis(5));
     assert_eq!(config.dispatch.options.frame(), Duration::from_nanos(16_666_666));
     assert_eq!(config.guest.max_payload_bytes(), 1 << 20);

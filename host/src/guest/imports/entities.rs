@@ -91,7 +91,7 @@ impl Host for InstanceState {
 impl InstanceState {
     /// Changes the world, if this guest may.
     fn change<T>(&mut self, change: impl FnOnce(&mut Stage) -> Result<T, Refusal>) -> Answer<T> {
-        match self.stage_to_write()? {
+        match self.stage_to_write(Durable::Entities)? {
             Some(stage) => answer(change(stage)),
             None => Ok(Err(EntityError::ReadOnly)),
         }

@@ -1,9 +1,10 @@
 //! The interface `events`: noted in the agenda, durable with everything else that the handler has done.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use crate::guest::contract::sim::events::{EventError, EventId, Host, MissedRuns, PendingEvent, Repetition, When};
-use crate::guest::event_book::Unscheduled;
+use crate::guest::event_book::{Patience, Unscheduled};
+use crate::guest::instance::MOST_WAITING;
 use crate::guest::stage::Durable;
 use crate::guest::state::InstanceState;
 use crate::store::agenda::NewEvent;
@@ -33,7 +34,7 @@ impl Host for InstanceState {
             When::AfterMs(after_ms) => self.identity.clock.wall_ms().saturating_add(after_ms),
         };
         let guest = self.identity.id;
-        let stage = self.stage()?;
+        let stage = self.stage_to_read(Durable::Events)?;
         let limit_bytes = stage.limits.max_payload_bytes;
         if payload.len() > limit_bytes {
             return Ok(Err(EventError::TooLarge(limit_bytes as u32)));
@@ -47,24 +48,24 @@ impl Host for InstanceState {
     }
 
     fn cancel(&mut self, id: EventId) -> wasmtime::Result<bool> {
-        let (guest, within) = (self.identity.id, self.time_left());
+        let (guest, patience) = (self.identity.id, self.patience());
         let stage = self.stage_to_read(Durable::Events)?;
-        stage.events.cancel(guest, asked_id(id), within).map_err(wasmtime::Error::msg)
+        Ok(stage.events.cancel(guest, asked_id(id), &patience)?)
     }
 
     fn get(&mut self, id: EventId) -> wasmtime::Result<Option<PendingEvent>> {
-        let (guest, within) = (self.identity.id, self.time_left());
+        let (guest, patience) = (self.identity.id, self.patience());
         let stage = self.stage_to_read(Durable::Events)?;
-        let found = stage.events.get(guest, asked_id(id), within).map_err(wasmtime::Error::msg)?;
+        let found = stage.events.get(guest, asked_id(id), &patience)?;
         Ok(found.as_deref().map(shown))
     }
 
     /// Ends early when the answer would be larger than one payload; the next page begins behind its last event.
     fn pending(&mut self, after: Option<EventId>, limit: u32) -> wasmtime::Result<Vec<PendingEvent>> {
-        let (guest, within) = (self.identity.id, self.time_left());
+        let (guest, patience) = (self.identity.id, self.patience());
         let stage = self.stage_to_read(Durable::Events)?;
         let (after, limit) = (after.map(asked_id), limit.min(MAX_LISTED) as usize);
-        let found = stage.events.pending(guest, after, limit, within).map_err(wasmtime::Error::msg)?;
+        let found = stage.events.pending(guest, after, limit, &patience)?;
         let mut room = stage.limits.max_payload_bytes;
         let mut events = Vec::new();
         for event in found {
@@ -79,10 +80,9 @@ impl Host for InstanceState {
 }
 
 impl InstanceState {
-    /// What is left of the call's deadline by the clock. It may wait for a disk that long, but not for ever.
-    fn time_left(&self) -> Duration {
-        let passed = self.identity.clock.now().saturating_sub(self.began);
-        self.limit.saturating_sub(passed)
+    /// How long this call may wait for a disk: as long as a call may take by the clock.
+    fn patience(&self) -> Patience {
+        Patience { clock: Arc::clone(&self.identity.clock), until: self.began + self.limit * MOST_WAITING }
     }
 }
 
@@ -103,18 +103,20 @@ fn repetition(repeat: Repetition) -> store::Repetition {
     store::Repetition { interval_ms: repeat.interval_ms, missed }
 }
 
+fn shown_repetition(repeat: store::Repetition) -> Repetition {
+    let missed = match repeat.missed {
+        store::MissedRuns::Coalesce => MissedRuns::Coalesce,
+        store::MissedRuns::CatchUp => MissedRuns::CatchUp,
+    };
+    Repetition { interval_ms: repeat.interval_ms, missed }
+}
+
 fn shown(event: &Event) -> PendingEvent {
     PendingEvent {
         id: shown_id(event.id()),
         kind: event.kind.to_string(),
         payload: event.payload.to_vec(),
-        repeat: event.repeat.map(|repeat| Repetition {
-            interval_ms: repeat.interval_ms,
-            missed: match repeat.missed {
-                store::MissedRuns::Coalesce => MissedRuns::Coalesce,
-                store::MissedRuns::CatchUp => MissedRuns::CatchUp,
-            },
-        }),
+        repeat: event.repeat.map(shown_repetition),
         attempts: event.attempts,
         parked: event.parked,
     }

@@ -18,7 +18,7 @@ impl Host for InstanceState {
 
     fn set(&mut self, key: String, value: Vec<u8>) -> wasmtime::Result<Result<(), KvError>> {
         let space = Arc::clone(&self.identity.name);
-        let Some(stage) = self.stage_to_write()? else {
+        let Some(stage) = self.stage_to_write(Durable::Kv)? else {
             return Ok(Err(KvError::ReadOnly));
         };
         if value.len() > stage.limits.max_payload_bytes {
@@ -32,7 +32,7 @@ impl Host for InstanceState {
 
     fn delete(&mut self, key: String) -> wasmtime::Result<Result<bool, KvError>> {
         let space = Arc::clone(&self.identity.name);
-        let Some(stage) = self.stage_to_write()? else {
+        let Some(stage) = self.stage_to_write(Durable::Kv)? else {
             return Ok(Err(KvError::ReadOnly));
         };
         match stage.world.kv_delete(&space, &key) {

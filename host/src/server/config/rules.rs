@@ -31,7 +31,8 @@ pub(crate) const LARGEST: &[(&str, u64)] = &[
     ("guest.init_deadline_ms", 600_000),
     // Memories of 32-bit Wasm end here.
     ("guest.max_memory_mb", 4096),
-    ("guest.max_payload_kb", 1_048_576),
+    // A value, which may be a payload, has to fit into a row of the database.
+    ("guest.max_payload_kb", 900_000),
     ("guest.max_log_lines_per_s", 1_000_000),
     ("guest.max_failures", 1_000_000),
     ("guest.failure_window_s", 86_400),

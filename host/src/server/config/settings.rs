@@ -205,11 +205,6 @@ impl EventOptions {
         Duration::from_secs(self.look_ahead_s)
     }
 
-    /// `retry_ms` as a duration.
-    pub fn retry(&self) -> Duration {
-        Duration::from_millis(self.retry_ms)
-    }
-
     /// `budget_ms` as a duration.
     pub fn budget(&self) -> Duration {
         Duration::from_millis(self.budget_ms)
