@@ -21,7 +21,7 @@ const GUEST_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/guests/b
 /// What a client waits for an answer at most.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-const HOUR_MS: u64 = 3_600_000;
+const DAY_MS: u64 = 86_400_000;
 
 /// A folder that is gone when it is dropped.
 pub fn folder() -> TempDir {
@@ -45,14 +45,13 @@ pub fn config(data_dir: &Path) -> Config {
     config
 }
 
-/// Events with so many bytes each, due at random times of the next day, but not in its first hour: none of them is in
-/// memory when it is scheduled.
-pub fn scattered(count: usize, payload_bytes: usize) -> Vec<NewEvent> {
+/// Events with so many bytes each, due at random times of a day, but not within `first` from now.
+pub fn scattered(count: usize, payload_bytes: usize, first: Duration) -> Vec<NewEvent> {
     let mut random = ChaCha8Rng::seed_from_u64(1);
-    let now_ms = wall_ms();
+    let from_ms = wall_ms() + first.as_millis() as u64;
     let (kind, payload): (Arc<str>, Arc<[u8]>) = ("tick".into(), vec![7; payload_bytes].into());
     let event = |due_ms| NewEvent { kind: Arc::clone(&kind), payload: Arc::clone(&payload), due_ms, repeat: None };
-    (0..count).map(|_| event(now_ms + random.random_range(HOUR_MS..24 * HOUR_MS))).collect()
+    (0..count).map(|_| event(from_ms + random.random_range(0..DAY_MS))).collect()
 }
 
 /// A client, which speaks in frames of two bytes of length, the high one first, and a text.
