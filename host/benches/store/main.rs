@@ -1,4 +1,4 @@
-//! The store next to raw SQLite, and what it costs a host to have much that is due and much that is pending. Prints three
+//! The store next to raw SQLite, and what it costs a host when many events are due and when many are pending. Prints three
 //! tables; with the argument `schedule`, `due` or `pending` only that one. The guest is built by `just bench`.
 //!
 //! Everything is on the disk that has the target folder, since a disk in memory would hide what a commit costs.
