@@ -62,7 +62,8 @@ pub fn print_table() {
     full.fill().expect("the disk has room");
     let filled = began.elapsed();
     println!(
-        "The program on an empty store and with {PENDING} events pending (filled in {:.0} s, {:.0} MiB); medians of {STARTS} starts",
+        "The program on an empty store and with {PENDING} events pending ({:.0} s to fill, {:.0} MiB); medians of {STARTS} \
+         starts",
         filled.as_secs_f64(),
         full.file_mib(),
     );
