@@ -9,7 +9,7 @@
 //!
 //! let mut config = Config::default();
 //! let mut rules = GuestSettings::new("rules", GuestKind::Game, "guests/build/rules.wasm");
-//! rules.grants = vec![Grant::Entities, Grant::Kv, Grant::Timers, Grant::Tasks, Grant::Gate];
+//! rules.grants = vec![Grant::Entities, Grant::Kv, Grant::Events, Grant::Timers, Grant::Tasks, Grant::Gate];
 //! config.guests.push(rules);
 //!
 //! let host = Host::start(&config, MonotonicClock::shared())?;
@@ -20,7 +20,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`sim`] and [`world`] can be used without the rest: they know no Wasm, no sockets and no disk.
+//! [`sim`] and [`world`] can be used without the rest: they know no Wasm, no sockets and no disk; so can [`store`], which knows the disk alone.
 //!
 //! The rooms of this crate stand one above the other; each uses only those declared before it.
 

@@ -313,5 +313,8 @@ impl Stage {
 }
 
 #[cfg(test)]
+#[path = "stage_durability_tests.rs"]
+mod durability_tests;
+#[cfg(test)]
 #[path = "stage_tests.rs"]
 mod tests;

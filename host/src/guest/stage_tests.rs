@@ -7,7 +7,7 @@ use super::*;
 use crate::store::{Agenda, AgendaLimits};
 use crate::world::WorldLimits;
 
-const GAME: GuestId = GuestId(0);
+pub(super) const GAME: GuestId = GuestId(0);
 const OTHER: GuestId = GuestId(1);
 const JOB: GuestId = GuestId(2);
 
@@ -18,7 +18,7 @@ fn events() -> EventBook {
     events
 }
 
-fn stage() -> Stage {
+pub(super) fn stage() -> Stage {
     let limits = StageLimits {
         max_tasks: 2,
         max_timers: 8,

@@ -3,7 +3,8 @@
 //! The way of a change: the server collects what handlers have committed in a [`Batch`] and hands it to the [`Writer`],
 //! whose thread commits batches in order, several at a time. What is read, pages of events that come due and whatever
 //! operators ask, goes through the [`Reader`], whose thread sees only what is committed. Both stand on a [`Store`]:
-//! [`sqlite`] is the one there is. The loop thread never waits for any of it.
+//! [`sqlite`] is the one there is. The loop thread does no I/O of its own; what it wants is posted to the
+//! two threads.
 
 pub mod agenda;
 pub mod backend;
