@@ -7,7 +7,7 @@ use crate::world::{World, pacer};
 #[test]
 fn an_answer_leaves_when_its_commit_is_on_disk_and_not_before() {
     let world = World::new();
-    let run = world.start();
+    let mut run = world.start();
     let (mut bumper, mut other) = (run.connect(), run.connect());
     let before = run.sent();
     world.disk.hold();
@@ -23,7 +23,7 @@ fn an_answer_leaves_when_its_commit_is_on_disk_and_not_before() {
 #[test]
 fn an_answer_that_needs_no_disk_stays_behind_one_to_the_same_client_that_does() {
     let world = World::new();
-    let run = world.start();
+    let mut run = world.start();
     let (mut bumper, mut other) = (run.connect(), run.connect());
     let before = (run.sent(), run.executed());
     world.disk.hold();
@@ -40,7 +40,7 @@ fn an_answer_that_needs_no_disk_stays_behind_one_to_the_same_client_that_does() 
 #[test]
 fn who_reads_what_is_on_its_way_to_the_disk_waits_for_it() {
     let world = World::new();
-    let run = world.start();
+    let mut run = world.start();
     let (mut bumper, mut reader, mut other) = (run.connect(), run.connect(), run.connect());
     assert_eq!(bumper.ask("bump a"), "a 1");
     world.disk.hold();
@@ -60,7 +60,7 @@ fn who_reads_what_is_on_its_way_to_the_disk_waits_for_it() {
 #[test]
 fn who_looks_at_events_that_are_on_their_way_to_the_disk_waits_for_it() {
     let world = World::new();
-    let run = world.start();
+    let mut run = world.start();
     let (mut scheduler, mut reader, mut other) = (run.connect(), run.connect(), run.connect());
     world.disk.hold();
     scheduler.send("after 30000 note x");
@@ -91,6 +91,8 @@ fn a_batch_grows_while_the_writer_is_busy() {
         bumpers[number % 4].send(format!("bump {}", number % 4));
     }
     run.wait_until("all bumps have run", |status| status.sim.game_loop.executed > executed + BUMPS as u64);
+    let backlog = run.status().store.backlog;
+    assert!(backlog <= 2, "the writer has been handed {backlog} batches: the one that is held, and one to go on with");
     world.disk.let_go();
     assert_eq!(bumpers[0].receive(), "first 1");
     for (name, bumper) in bumpers.iter_mut().enumerate() {
@@ -122,8 +124,10 @@ fn a_disk_that_is_too_far_behind_makes_posters_wait_and_nothing_else() {
     assert!(clients[0].ask("stand 0 0").starts_with("spawned"));
     assert!(clients[0].ask("spawn pacer 0 1").starts_with("spawned"));
     assert_eq!(clients[0].ask("beat 100 beats"), "timer set");
-    run.wait_until("an NPC is awake", |status| status.npcs.active == 1);
-    run.settle();
+    // The first think comes at a random moment of the first 256 ms.
+    run.pass(3, 100);
+    run.wait_until("an NPC thinks", |status| status.npcs.thinks >= 1);
+    run.wait_until("that all is on disk", |status| status.store.backlog == 0);
 
     world.disk.hold();
     let before = run.status();
@@ -154,6 +158,28 @@ fn a_disk_that_is_too_far_behind_makes_posters_wait_and_nothing_else() {
     for (name, client) in clients.iter_mut().enumerate() {
         (1..=BUMPS_OF_A_CLIENT).for_each(|count| assert_eq!(client.receive(), format!("{name} {count}")));
     }
-    assert_eq!(clients[0].count("beats"), 5, "a guest's timer stands for all its times once it runs");
+    assert_eq!(clients[0].count("beats"), 8, "a guest's timer stands for all its times once it runs");
+    run.stop().expect("everything is saved");
+}
+
+#[test]
+fn what_waits_for_the_disk_is_bounded_in_bytes_too() {
+    const PIECES: u64 = 80;
+    const PIECE_KB: u64 = 512;
+    let world = World::new().configured(|config| config.store.max_pending_batches = 2);
+    let run = world.start();
+    let (mut client, mut other) = (run.connect(), run.connect());
+    world.disk.hold();
+    let before = run.executed();
+    // Forty megabytes in handlers that change few rows.
+    (0..PIECES).for_each(|piece| client.send(format!("put {piece} {PIECE_KB}")));
+    run.wait_until("its packets wait in the queue", |status| status.sim.game_loop.queue_depth == 4);
+    other.send("ping x");
+    run.wait_until("a ping waits, too", |status| status.sim.game_loop.queue_depth == 5);
+    let taken_kb = (run.executed() - before) * PIECE_KB;
+    assert!(taken_kb <= 20 * 1024, "{taken_kb} KiB wait for the disk, and two batches of 4 MiB may");
+    world.disk.let_go();
+    assert_eq!(other.receive(), "pong x");
+    (0..PIECES).for_each(|piece| assert_eq!(client.receive(), format!("put {piece}")));
     run.stop().expect("everything is saved");
 }

@@ -44,7 +44,7 @@ fn a_step_back_runs_nothing_twice_and_nothing_early() {
     let far = client.schedule(&format!("after {HOUR_MS} note third"));
 
     set_wall(&world, &mut run, BEGIN_MS);
-    run.pass(4, 500);
+    run.pass(2, 500);
     let runs = client.runs();
     assert_eq!(runs.iter().map(|run| (run.id, run.count)).collect::<Vec<_>>(), [(ran, 1)], "its time has not come");
     assert_eq!(client.pending(), 2);

@@ -103,9 +103,10 @@ impl Disk {
         self.change(|script| script.failing_reads = reads);
     }
 
-    /// Waits until no more reads are to fail or to panic.
-    pub fn wait_for_bad_reads(&self) {
-        self.wait_for("every read that fails", |script| script.failing_reads + script.panicking_reads == 0);
+    /// Reads that are still to fail or to panic.
+    pub fn bad_reads(&self) -> usize {
+        let script = self.lock();
+        script.failing_reads + script.panicking_reads
     }
 
     /// Has the next reads panic.

@@ -125,6 +125,45 @@ fn clients_that_come_and_go_meanwhile_leave_nothing_behind() {
     run.stop().expect("everything is saved");
 }
 
+#[test]
+fn a_client_in_a_hurry_has_only_a_few_packets_set_aside() {
+    const BUMPS: u64 = 100;
+    let world = World::new();
+    let mut run = world.start();
+    let (mut client, mut bystander) = (run.connect(), run.connect());
+    full(&world, &run, &mut bystander);
+    let before = run.status().sim.game_loop.accepted;
+    (0..BUMPS).for_each(|_| client.send("bump a"));
+    run.wait_until("some are accepted", |status| status.sim.game_loop.accepted >= before + 4);
+    (0..20).for_each(|_| run.settle());
+    let accepted = run.status().sim.game_loop.accepted - before - 40;
+    assert!(accepted <= 8, "{accepted} packets were accepted, and all of them wait");
+    run.end_trouble();
+    assert_eq!(bystander.receive(), "full 1");
+    (1..=BUMPS).for_each(|count| assert_eq!(client.receive(), format!("a {count}")));
+    run.stop().expect("everything is saved");
+}
+
+#[test]
+fn an_operator_is_told_at_once_why_nothing_is_saved() {
+    let world = World::new();
+    let run = world.start();
+    let (mut client, control) = (run.connect(), run.control());
+    let event = client.schedule("after 30000 bump due");
+    full(&world, &run, &mut client);
+    let refusals = [control.save(), control.cancel_event(event.sequence), control.backup(&world.file("copy.db"))];
+    for refusal in refusals {
+        let told = refusal.expect_err("nothing can be saved").to_string();
+        assert!(told.contains("cannot be written"), "{told}");
+    }
+    assert!(!world.file("copy.db").exists());
+    run.end_trouble();
+    assert_eq!(client.receive(), "full 1");
+    control.cancel_event(event.sequence).expect("the event is still there");
+    control.save().expect("it is saved");
+    run.stop().expect("everything is saved");
+}
+
 /// What a client sends, and the answer to it.
 struct Sender {
     player: Player,

@@ -80,7 +80,8 @@ impl World {
         let mut pulse = Player::connect(host.gate_address());
         assert_eq!(pulse.ask("ping first"), "pong first");
         let data_dir = self.config.data_dir.clone();
-        let run = Run { host: Some(host), pulse: Some(pulse), clock, disk: self.disk.clone(), data_dir };
+        let run =
+            Run { host: Some(host), pulse: Some(pulse), probes: Vec::new(), clock, disk: self.disk.clone(), data_dir };
         run.wait_until("that all is on disk", |status| status.store.backlog == 0);
         run
     }
@@ -92,6 +93,8 @@ pub struct Run {
     host: Option<Host>,
     /// A client that only asks whether the loop goes round.
     pulse: Option<Player>,
+    /// Clients that came only for the item that this makes.
+    probes: Vec<Player>,
     clock: Arc<ManualClock>,
     disk: Disk,
     data_dir: PathBuf,
@@ -117,12 +120,16 @@ impl Run {
         self.host().status()
     }
 
-    /// Packets that were given to clients' connections so far.
-    pub fn sent(&self) -> u64 {
-        self.status().connections.frames_out
+    /// Packets that were given to clients' connections so far, by every item that ran before. Only while items are taken.
+    pub fn sent(&mut self) -> u64 {
+        // A packet may be received before it is counted; it is once the loop begins another item.
+        let executed = self.executed();
+        self.probes.push(self.connect());
+        let is_begun = |status: &HostStatus| status.sim.game_loop.executed > executed;
+        self.wait_until("another item", is_begun).connections.frames_out
     }
 
-    /// Items that the loop has run so far.
+    /// Items that the loop has begun so far.
     pub fn executed(&self) -> u64 {
         self.status().sim.game_loop.executed
     }
@@ -187,7 +194,7 @@ impl Run {
 
     /// Begins to stop it, on a thread of its own.
     pub fn begin_stop(mut self) -> Stopping {
-        drop(self.pulse.take());
+        drop((self.pulse.take(), std::mem::take(&mut self.probes)));
         let host = self.host.take().expect("it is stopped once");
         let (sender, stopped) = mpsc::channel();
         // Where nobody waits any more the test has failed already.
