@@ -129,6 +129,8 @@ fn a_disk_that_is_too_far_behind_makes_posters_wait_and_nothing_else() {
     run.wait_until("an NPC thinks", |status| status.npcs.thinks >= 1);
     run.wait_until("that all is on disk", |status| status.store.backlog == 0);
 
+    // Counts exactly what was sent before.
+    run.sent();
     world.disk.hold();
     let before = run.status();
     for _ in 0..BUMPS_OF_A_CLIENT {
@@ -166,7 +168,11 @@ fn a_disk_that_is_too_far_behind_makes_posters_wait_and_nothing_else() {
 fn what_waits_for_the_disk_is_bounded_in_bytes_too() {
     const PIECES: u64 = 80;
     const PIECE_KB: u64 = 512;
-    let world = World::new().configured(|config| config.store.max_pending_batches = 2);
+    let world = World::new().configured(|config| {
+        config.store.max_pending_batches = 2;
+        // A turn's time does not end by a clock that stands still.
+        config.game_loop.max_items_per_batch = ITEMS_OF_A_TURN;
+    });
     let run = world.start();
     let (mut client, mut other) = (run.connect(), run.connect());
     world.disk.hold();
