@@ -1,5 +1,11 @@
 //! The wall clock is set forward or back while the loop sleeps: what has become due runs, in order, and nothing twice.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use wheelhouse::clock::{Clock, MonotonicClock};
+
 use crate::player::{EventId, assert_no_drift};
 use crate::world::{BEGIN_MS, Run, World};
 
@@ -12,6 +18,39 @@ const HOUR_MS: u64 = 3_600_000;
 fn set_wall(world: &World, run: &mut Run, wall_ms: u64) {
     world.clock.set_wall_ms(wall_ms);
     run.pass(1, NOTICED_MS);
+}
+
+/// Runs by itself, so that nothing wakes the loop but its own timers; the wall clock can be set.
+struct SettableClock {
+    monotonic: MonotonicClock,
+    wall_at_zero_ms: AtomicU64,
+}
+
+impl Clock for SettableClock {
+    fn now(&self) -> Duration {
+        self.monotonic.now()
+    }
+
+    fn wall_ms(&self) -> u64 {
+        self.wall_at_zero_ms.load(Ordering::SeqCst) + self.now().as_millis() as u64
+    }
+}
+
+#[test]
+fn a_loop_that_sleeps_notices_a_step_forward_by_itself() {
+    let clock = Arc::new(SettableClock { monotonic: MonotonicClock::new(), wall_at_zero_ms: AtomicU64::new(BEGIN_MS) });
+    let world = World::new();
+    let mut run = world.start_by(clock.clone());
+    let mut client = run.connect();
+    let [near, far] = [50_000, HOUR_MS].map(|after_ms| client.schedule(&format!("after {after_ms} note x")));
+    // As long as one is to come the loop looks at the clock.
+    client.schedule(&format!("after {} note later", 5 * HOUR_MS));
+    run.settle();
+    clock.wall_at_zero_ms.store(BEGIN_MS + 2 * HOUR_MS, Ordering::SeqCst);
+    // Nobody sends anything meanwhile.
+    run.wait_until("both have run", |status| status.events.counts.fired == 2);
+    assert_eq!((client.order(), client.pending()), (vec![near, far], 1));
+    run.stop().expect("everything is saved");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use wheelhouse::admin::ControlClient;
-use wheelhouse::clock::{Clock, ManualClock};
+use wheelhouse::clock::{Clock, ManualClock, SharedClock};
 use wheelhouse::guest::{Grant, GuestKind, GuestSettings};
 use wheelhouse::server::{Config, Host, HostStatus, StopError};
 
@@ -73,15 +73,24 @@ impl World {
 
     /// Starts a host, and waits until the game answers and nothing is on its way to the disk.
     pub fn start(&self) -> Run {
-        let disk = self.disk.clone();
-        let clock = Arc::clone(&self.clock);
-        let host = Host::start_on(&self.config, clock.clone(), |data_dir| disk.open(data_dir));
+        self.start_by(Arc::clone(&self.clock) as SharedClock)
+    }
+
+    /// The same by another clock than the world's.
+    pub fn start_by(&self, clock: SharedClock) -> Run {
+        let host = Host::start_on(&self.config, clock, |data_dir| self.disk.open(data_dir));
         let host = host.expect("the host starts");
         let mut pulse = Player::connect(host.gate_address());
         assert_eq!(pulse.ask("ping first"), "pong first");
         let data_dir = self.config.data_dir.clone();
-        let run =
-            Run { host: Some(host), pulse: Some(pulse), probes: Vec::new(), clock, disk: self.disk.clone(), data_dir };
+        let run = Run {
+            host: Some(host),
+            pulse: Some(pulse),
+            probes: Vec::new(),
+            clock: Arc::clone(&self.clock),
+            disk: self.disk.clone(),
+            data_dir,
+        };
         run.wait_until("that all is on disk", |status| status.store.backlog == 0);
         run
     }
