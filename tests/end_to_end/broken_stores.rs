@@ -5,7 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use wheelhouse_tests::{Client, Config, Host, Mount, World, ledger};
+use rustix::process::Signal;
+use wheelhouse_tests::{Client, Config, EventId, Host, Mount, World, assert_no_drift, ledger};
 
 fn world() -> World {
     World::new(&Config::new().guest(ledger()))
@@ -166,9 +167,14 @@ struct Full {
     waiting: Client,
     /// Pieces that were acknowledged.
     pieces: u64,
+    /// An event that bumps the ledger `ticks` every [`TICK_MS`].
+    ticking: EventId,
 }
 
-/// Runs a world on a small disk, bumps a ledger to 5, and then fills the disk. None where nothing can be mounted.
+/// So often that it comes due all the time.
+const TICK_MS: u64 = 50;
+
+/// Runs a world on a small disk, bumps a ledger to 5, has an event repeat, and then fills the disk. None where nothing can be mounted.
 fn full_disk() -> Option<Full> {
     let world = world();
     fs::create_dir(world.data_dir()).expect("the temporary folder takes folders");
@@ -176,13 +182,14 @@ fn full_disk() -> Option<Full> {
     let host = world.serve();
     let mut waiting = host.connect();
     (1..=5).for_each(|number| assert_eq!(waiting.ask("bump a"), format!("a {number}")));
+    let ticking = waiting.schedule(&format!("every {TICK_MS} coalesce bump ticks"));
     assert_eq!(host.status()["store"]["state"], "ok");
     for pieces in 0.. {
         assert!(pieces * 256 <= u64::from(SMALL_KB), "the disk takes more than it has room for");
         waiting.send(format!("put {pieces} 256"));
         while !waiting.hears_within(Duration::from_millis(20)) {
             if host.status()["store"]["state"] != "ok" {
-                return Some(Full { world, disk, host, waiting, pieces });
+                return Some(Full { world, disk, host, waiting, pieces, ticking });
             }
         }
         assert_eq!(waiting.receive(), format!("put {pieces}"));
@@ -241,6 +248,72 @@ fn what_was_acknowledged_before_the_disk_was_full_is_there_after_sigkill() {
     let host = full.world.serve();
     let mut client = host.connect();
     assert!((5..=6).contains(&client.count("a")), "five bumps were acknowledged and one was not");
+    has_pieces(&mut client, full.pieces);
+    host.stop();
+}
+
+/// Every run of the event that ticks had its effect once, and none is missing.
+fn has_ticked(client: &mut Client, ticking: EventId) -> usize {
+    client.ask("cancel-kind bump");
+    let runs = client.runs();
+    assert_no_drift(&runs, ticking, TICK_MS);
+    assert_eq!(client.count("ticks"), runs.len() as u64, "that it ran and what it did are together");
+    runs.len()
+}
+
+#[test]
+fn events_come_due_and_clients_come_and_go_while_the_disk_is_full() {
+    const GOERS: u64 = 12;
+    let Some(mut full) = full_disk() else { return };
+    assert_eq!(full.host.connect().ask("ping x"), "pong x", "whatever ran when the trouble began has ended");
+    let fired = full.host.status()["events"]["fired"].clone();
+    for number in 0..GOERS {
+        let mut goer = full.host.connect();
+        assert_eq!(goer.ask(format!("ping {number}")), format!("pong {number}"));
+        if number % 2 == 0 {
+            goer.send("bump goers");
+        }
+    }
+    full.host.wait_until("they are gone", |status| status["connections"]["open"] == 1);
+    // As far as it has come due so far, and it comes due all the time.
+    assert_eq!(full.host.status()["events"]["fired"], fired, "no event runs that cannot be kept");
+    full.disk.resize(LARGE_KB);
+    assert_eq!(full.waiting.receive(), format!("put {}", full.pieces));
+    full.host.wait_until("events run again", |status| status["events"]["fired"].as_u64() > fired.as_u64());
+    let mut client = full.host.connect();
+    client.ask_until("read goers", &format!("goers {}", GOERS / 2));
+    let ticked = has_ticked(&mut client, full.ticking);
+    drop(client);
+    full.host.kill();
+
+    let host = full.world.serve();
+    let mut client = host.connect();
+    assert_eq!((client.count("a"), client.count("goers")), (5, GOERS / 2));
+    assert_eq!(has_ticked(&mut client, full.ticking), ticked, "what was cancelled does not run again");
+    has_pieces(&mut client, full.pieces + 1);
+    host.stop();
+}
+
+#[test]
+fn a_stop_while_the_disk_is_full_says_what_is_not_saved_and_loses_nothing_acknowledged() {
+    let Some(full) = full_disk() else { return };
+    drop(is_reported(&full));
+    let stopped = full.host.stop_by(Signal::TERM);
+    assert_eq!(stopped.status, Some(1), "{}", stopped.log.join("\n"));
+    let errors: Vec<&String> = stopped.log.iter().filter(|line| line.starts_with("error: ")).collect();
+    let [line] = errors[..] else { panic!("one line says why, not these: {errors:?}") };
+    for part in ["not everything was saved", "world.db", "cannot be written", "what was acknowledged is safe"] {
+        assert!(line.contains(part), "{part:?} is not in {line:?}");
+    }
+    assert!(!stopped.log.iter().any(|line| line.contains("the world is saved")), "{}", stopped.log.join("\n"));
+    drop(full.waiting);
+
+    full.disk.resize(LARGE_KB);
+    let host = full.world.serve();
+    let mut client = host.connect();
+    assert_eq!(client.ask("bump b"), "b 1");
+    assert!((5..=6).contains(&client.count("a")), "five bumps were acknowledged and one was not");
+    has_ticked(&mut client, full.ticking);
     has_pieces(&mut client, full.pieces);
     host.stop();
 }

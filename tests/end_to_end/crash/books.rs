@@ -17,6 +17,8 @@ const REPEATING: [(&str, u64); 2] = [("coalesce", 40), ("catch-up", 70)];
 pub struct Books {
     /// Of each ledger that clients bump themselves: how often that was acknowledged and how often it was sent.
     bumps: HashMap<String, Count>,
+    /// Of each ledger that clients bump themselves: the most that anybody was told is in it.
+    told: HashMap<String, u64>,
     /// Of each ledger that events bump: how many were scheduled for certain, and how many perhaps.
     schedules: HashMap<String, Count>,
     scheduled: HashSet<EventId>,
@@ -87,6 +89,20 @@ impl Books {
             }
             Order::Read => {}
         }
+        if let (Order::Bump | Order::BumpBoth | Order::Read, Outcome::Acknowledged(answer)) = (order, outcome) {
+            self.note_told(answer);
+        }
+    }
+
+    /// Notes what a client was told about ledgers: `NAME COUNT`, of one or of several.
+    fn note_told(&mut self, answer: &str) {
+        let words: Vec<&str> = answer.split(' ').collect();
+        for pair in words.chunks(2) {
+            let [name, count] = pair else { panic!("this tells of no ledger: {answer:?}") };
+            let count: u64 = count.parse().expect("a ledger holds a number");
+            let most = self.told.entry((*name).to_owned()).or_default();
+            *most = count.max(*most);
+        }
     }
 
     /// Waits until every event that was due has run, and nothing but what repeats is left.
@@ -120,12 +136,21 @@ impl Books {
     fn hold(&self, ledgers: &HashMap<String, u64>, runs: Vec<Ran>) {
         let (repeated, once): (Vec<Ran>, Vec<Ran>) = runs.into_iter().partition(|run| self.repeats(run));
         self.check_bumps(ledgers);
+        self.check_told(ledgers);
         self.check_schedules(ledgers, &once);
         for (first, interval_ms) in &self.repeating {
             assert_no_drift(&repeated, *first, *interval_ms);
         }
         if let Some(last_runs) = &self.last_runs {
             assert_eq!(&repeated, last_runs, "what repeats was cancelled, and has run again");
+        }
+    }
+
+    /// What anybody was told is in a ledger is there: told to who bumped it, or to who read it.
+    fn check_told(&self, ledgers: &HashMap<String, u64>) {
+        for (name, told) in &self.told {
+            let count = ledgers.get(name).copied().unwrap_or_default();
+            assert!(count >= *told, "{name} is {count}, and a client was told {told}");
         }
     }
 
@@ -221,27 +246,40 @@ mod wrong_worlds {
 
     #[test]
     fn what_is_as_it_should_be_passes() {
-        books(Order::Bump, "").hold(&ledgers(&[("bumped", 1)]), vec![]);
-        books(Order::BumpBoth, "").hold(&ledgers(&[("left", 1), ("right", 1)]), vec![]);
+        books(Order::Bump, "0-0-bumped 1").hold(&ledgers(&[("bumped", 1)]), vec![]);
+        books(Order::Read, "0-0-bumped 1").hold(&ledgers(&[("bumped", 2)]), vec![]);
+        books(Order::BumpBoth, "0-0-left 1 0-0-right 1").hold(&ledgers(&[("left", 1), ("right", 1)]), vec![]);
         scheduled().hold(&ledgers(&[("later", 1)]), vec![ran(EVENT, 1, 0)]);
     }
 
     #[test]
     #[should_panic(expected = "1 bumps were acknowledged")]
     fn an_acknowledged_bump_is_lost() {
-        books(Order::Bump, "").hold(&ledgers(&[]), vec![]);
+        books(Order::Bump, "0-0-bumped 1").hold(&ledgers(&[]), vec![]);
+    }
+
+    #[test]
+    #[should_panic(expected = "a client was told 2")]
+    fn what_a_reader_was_told_is_lost() {
+        books(Order::Read, "0-0-bumped 2").hold(&ledgers(&[("bumped", 1)]), vec![]);
+    }
+
+    #[test]
+    #[should_panic(expected = "0-0-right is 1, and a client was told 3")]
+    fn what_a_bump_of_several_was_told_is_lost() {
+        books(Order::BumpBoth, "0-0-left 1 0-0-right 3").hold(&ledgers(&[("left", 1), ("right", 1)]), vec![]);
     }
 
     #[test]
     #[should_panic(expected = "only 1 bumps were sent")]
     fn a_bump_was_counted_twice() {
-        books(Order::Bump, "").hold(&ledgers(&[("bumped", 2)]), vec![]);
+        books(Order::Bump, "0-0-bumped 1").hold(&ledgers(&[("bumped", 2)]), vec![]);
     }
 
     #[test]
     #[should_panic(expected = "without its other half")]
     fn a_handler_was_torn() {
-        let mut books = books(Order::BumpBoth, "");
+        let mut books = books(Order::BumpBoth, "0-0-left 1 0-0-right 1");
         let orders = vec![(Order::BumpBoth, Outcome::Unknown)];
         books.add(vec![Notes { client: "0-0".into(), orders }]);
         books.hold(&ledgers(&[("left", 1), ("right", 2)]), vec![]);

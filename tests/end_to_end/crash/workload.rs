@@ -26,7 +26,7 @@ pub enum Order {
     Schedule,
     /// To cancel one of its events.
     Cancel(EventId),
-    /// To read one of its ledgers, which changes nothing.
+    /// To read the ledger `bumped` of any client, itself perhaps, which changes nothing.
     Read,
 }
 
@@ -56,7 +56,7 @@ impl Workload {
         let mut start = |number: u64| {
             let random = Random::seeded(random.number());
             let client = format!("{round}-{number}");
-            thread::spawn(move || Worker { client, random, known: Vec::new(), notes: Vec::new() }.work(gate))
+            thread::spawn(move || Worker { client, round, random, known: Vec::new(), notes: Vec::new() }.work(gate))
         };
         Self((0..CLIENTS).map(&mut start).collect())
     }
@@ -69,6 +69,7 @@ impl Workload {
 
 struct Worker {
     client: String,
+    round: u64,
     random: Random,
     /// Events that it has scheduled and not cancelled; some may have run.
     known: Vec<EventId>,
@@ -101,7 +102,7 @@ impl Worker {
 
     fn next(&mut self) -> (Order, String) {
         let client = &self.client;
-        match self.random.below(10) {
+        match self.random.below(12) {
             0..4 => (Order::Bump, format!("bump {client}-bumped")),
             4 => (Order::BumpBoth, format!("bump2 {client}-left {client}-right")),
             5..8 => {
@@ -112,7 +113,8 @@ impl Worker {
                 let event = self.known.swap_remove(self.random.below(self.known.len() as u64) as usize);
                 (Order::Cancel(event), format!("cancel {}", event.words()))
             }
-            _ => (Order::Read, format!("read {client}-bumped")),
+            // Of another client it may be on its way to the disk, and no answer of this client waits for it before.
+            _ => (Order::Read, format!("read {}-{}-bumped", self.round, self.random.below(CLIENTS))),
         }
     }
 }

@@ -23,10 +23,14 @@
 //! | `spawn THINKER X Y` | spawns an NPC; `spawned ID` |
 //! | `place ID` | `at X Y`, or `nobody` |
 //! | `mark ID TEXT`, `marked ID` | keeps a text as data of the entity; `marked TEXT` |
-//! | `remember TEXT`, `recall` | keeps a text in memory, not in `kv`; `recalled TEXT` |
+//! | `remember TEXT`, `recall` | keeps a text in memory, not in `kv`; `recalled TEXT`. The text `trap` traps when it is saved |
+//! | `timer MS NAME` | sets a timer that adds one to the ledger; `timer set` |
+//! | `beat MS NAME` | sets a repeating one, which adds one for each of its times, also those that it missed; `timer set` |
 //!
 //! An event as a line is `DUE SEQUENCE KIND REPETITION ATTEMPTS STATE PAYLOAD`: a repetition is `once`, `coalesce:MS` or
 //! `catch-up:MS`, a state `waiting` or `parked`.
+//!
+//! Configuration: an instance that replaces another cancels, in its `init`, every event of the kind `cancel_when_replaced`.
 
 mod books;
 mod on_event;
@@ -35,24 +39,34 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use on_event::Refusals;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use wheelhouse_guest::events::{MissedRuns, PendingEvent, Repetition};
 use wheelhouse_guest::prelude::*;
 
 /// Entries of one page of `dump`, which must fit into a frame.
 const DUMP_PAGE: u32 = 128;
 
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Settings {
+    cancel_when_replaced: String,
+}
+
 #[derive(Default, Serialize, Deserialize)]
 struct Ledger {
+    #[serde(serialize_with = "save_or_trap")]
     remembered: String,
     #[serde(skip)]
     refusals: Refusals,
 }
 
 impl Game for Ledger {
-    type Config = ();
+    type Config = Settings;
 
-    fn init(_config: (), _occasion: Occasion) -> Result<Self, Refusal> {
+    fn init(settings: Settings, occasion: Occasion) -> Result<Self, Refusal> {
+        if occasion == Occasion::Replaced && !settings.cancel_when_replaced.is_empty() {
+            cancel_kind(&settings.cancel_when_replaced);
+        }
         Ok(Self::default())
     }
 
@@ -77,9 +91,20 @@ impl Game for Ledger {
             }
             "read" | "bump" | "bump2" | "put" | "size" | "dump" => of_ledgers(word, rest)?,
             "after" | "at" | "every" | "cancel" | "cancel-kind" | "get" | "pending" | "walk" => of_events(word, rest)?,
+            "timer" | "beat" => {
+                let (time, name) = pair(rest)?;
+                let set = if word == "timer" { timers::once } else { timers::every };
+                set("bump", Duration::from_millis(time.parse()?), name.as_bytes())?;
+                "timer set".into()
+            }
             _ => of_entities(word, rest, connection)?,
         };
         answer(connection, answered)
+    }
+
+    fn on_timer(&mut self, timer: FiredTimer) -> Result<(), Refusal> {
+        let name = std::str::from_utf8(&timer.payload)?;
+        (0..=timer.missed).try_for_each(|_| books::bump(name).map(drop))
     }
 
     fn on_event(&mut self, event: DueEvent) -> Result<(), Refusal> {
@@ -131,10 +156,7 @@ fn of_events(word: &str, rest: &str) -> Result<String, Refusal> {
             scheduled(events::every(kind, interval, missed, payload.as_bytes())?)
         }
         "cancel" => format!("cancelled {}", events::cancel(id(rest)?)),
-        "cancel-kind" => {
-            let of_kind = events::pending().filter(|event| event.kind == rest);
-            format!("cancelled {}", of_kind.filter(|event| events::cancel(event.id)).count())
-        }
+        "cancel-kind" => format!("cancelled {}", cancel_kind(rest)),
         "get" => events::get(id(rest)?).map_or("none".into(), |event| line(&event)),
         "walk" => format!("pending {}", events::pending().count()),
         _ => {
@@ -148,6 +170,11 @@ fn of_events(word: &str, rest: &str) -> Result<String, Refusal> {
             answered
         }
     })
+}
+
+/// Cancels every event of a kind, and answers how many there were.
+fn cancel_kind(kind: &str) -> usize {
+    events::pending().filter(|event| event.kind == kind).filter(|event| events::cancel(event.id)).count()
 }
 
 fn of_entities(word: &str, rest: &str, connection: ConnectionId) -> Result<String, Refusal> {
@@ -215,6 +242,11 @@ fn answer(connection: ConnectionId, line: impl AsRef<[u8]>) -> Result<(), Refusa
         Ok(()) | Err(gate::GateError::Closed) => Ok(()),
         Err(error) => Err(error.into()),
     }
+}
+
+fn save_or_trap<S: Serializer>(remembered: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    assert_ne!(remembered, "trap", "this state traps when it is saved");
+    serializer.serialize_str(remembered)
 }
 
 wheelhouse_guest::game!(Ledger);
