@@ -102,17 +102,18 @@ impl HostSimulation {
             then();
         }
         let is_behind = committing.pending_batches > committing.max_pending_batches;
-        let is_full = self.outbox.waiting_bytes() > MAX_WAITING_BYTES || self.set_aside.is_full();
-        committing.disk = match (trouble.is_some(), cx.handle.is_running()) {
-            // What was accepted before a stop is finished though the disk is full: it was not acknowledged, and is lost
-            // only if there is no room until the end.
-            (true, false) => Disk::Ready,
-            (true, true) if !is_full => Disk::TakesNothing,
-            (false, _) if !is_full && !is_behind => Disk::Ready,
-            _ => Disk::Behind,
+        let too_much_waits = self.outbox.waiting_bytes() > MAX_WAITING_BYTES;
+        // What was accepted before a stop is finished though the disk is full: it was not acknowledged, and is lost only if
+        // there is no room until the end.
+        let takes_nothing = trouble.is_some() && cx.handle.is_running();
+        committing.disk = if takes_nothing {
+            if too_much_waits || self.set_aside.is_full() { Disk::Behind } else { Disk::TakesNothing }
+        } else if trouble.is_none() && (is_behind || too_much_waits) {
+            Disk::Behind
+        } else {
+            Disk::Ready
         };
-        let takes_changes = committing.disk != Disk::TakesNothing;
-        self.stage().takes_changes = takes_changes;
+        self.stage().takes_changes = !takes_nothing;
         Ok(())
     }
 
