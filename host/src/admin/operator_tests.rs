@@ -14,18 +14,7 @@ use super::{ControlClient, ControlClientError, EventFilter};
 use crate::store::Event;
 
 fn event(sequence: u64, due_ms: u64, guest: &str) -> Event {
-    Event {
-        sequence,
-        guest: guest.into(),
-        kind: "ripen".into(),
-        payload: Arc::from(b"field 3".as_slice()),
-        due_ms,
-        next_ms: due_ms,
-        repeat: None,
-        attempts: 0,
-        parked: false,
-        error: None,
-    }
+    Event { guest: guest.into(), ..Event::sample(sequence, due_ms) }
 }
 
 /// Event 1 is pending, 2 waits for its next attempt, 3 is parked.

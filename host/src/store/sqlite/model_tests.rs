@@ -10,7 +10,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::SqliteStore;
-use super::scratch::{event, open};
+use super::scratch::open;
 use crate::store::{
     Batch, Claim, Event, EventChange, EventCount, EventId, EventQuery, GuestChange, LATEST_MS, Loaded, MissedRuns,
     Place, Repetition, Store, StoreReader, StoreWriter, StoredGuest,
@@ -345,7 +345,7 @@ fn ten_events_at_1_2_3_4_5_5_5_5_5_5_come_in_pages_of_8_without_loss_or_repetiti
     let directory = tempfile::tempdir().unwrap();
     let times = [1, 2, 3, 4, 5, 5, 5, 5, 5, 5];
     let (store, _writer) =
-        store_with(directory.path(), (1..).zip(times).map(|(sequence, due_ms)| event(sequence, due_ms)));
+        store_with(directory.path(), (1..).zip(times).map(|(sequence, due_ms)| Event::sample(sequence, due_ms)));
     let mut reader = store.reader().unwrap();
     let first = page(&mut *reader, None, 8);
     let second = page(&mut *reader, first.last().map(Event::place), 8);
@@ -356,7 +356,7 @@ fn ten_events_at_1_2_3_4_5_5_5_5_5_5_come_in_pages_of_8_without_loss_or_repetiti
 #[test]
 fn a_page_whose_events_share_one_time_and_outnumber_the_limit_continues_exactly() {
     let directory = tempfile::tempdir().unwrap();
-    let (store, _writer) = store_with(directory.path(), (1..=30).map(|sequence| event(sequence, 5)));
+    let (store, _writer) = store_with(directory.path(), (1..=30).map(|sequence| Event::sample(sequence, 5)));
     let mut reader = store.reader().unwrap();
     let claimed = in_pages(8, |last| page(&mut *reader, last.map(Event::place), 8));
     assert_eq!(super::scratch::sequences(&claimed), (1..=30).collect::<Vec<_>>());
@@ -365,10 +365,10 @@ fn a_page_whose_events_share_one_time_and_outnumber_the_limit_continues_exactly(
 #[test]
 fn events_that_come_and_go_at_the_border_time_while_the_pager_stands_on_it_are_neither_lost_nor_repeated() {
     let directory = tempfile::tempdir().unwrap();
-    let (store, mut writer) = store_with(directory.path(), (1..=6).map(|sequence| event(sequence, 5)));
+    let (store, mut writer) = store_with(directory.path(), (1..=6).map(|sequence| Event::sample(sequence, 5)));
     let mut reader = store.reader().unwrap();
     let first = page(&mut *reader, None, 4);
-    let mut events = super::scratch::put([event(7, 5), event(8, 4), event(9, 6)]);
+    let mut events = super::scratch::put([Event::sample(7, 5), Event::sample(8, 4), Event::sample(9, 6)]);
     events.push(EventChange::Removed { sequence: 4 });
     events.push(EventChange::Removed { sequence: 5 });
     // One that failed comes back at the border time too.
@@ -384,7 +384,7 @@ fn a_listing_goes_by_ids_whatever_has_failed() {
     let directory = tempfile::tempdir().unwrap();
     let failed = |sequence, due_ms, next_ms| Event { next_ms, attempts: 1, ..event(sequence, due_ms) };
     let parked = |sequence, due_ms| Event { parked: true, attempts: 5, ..event(sequence, due_ms) };
-    let events = [failed(1, 10, 90), parked(2, 10), event(3, 10), event(4, 5), parked(5, 20), failed(6, 20, 21)];
+    let events = [failed(1, 10, 90), parked(2, 10), Event::sample(3, 10), Event::sample(4, 5), parked(5, 20), failed(6, 20, 21)];
     let (store, _writer) = store_with(directory.path(), events);
     let mut reader = store.reader().unwrap();
     let mut list = |parked_only, after, limit| {
@@ -400,7 +400,7 @@ fn a_listing_goes_by_ids_whatever_has_failed() {
 #[test]
 fn a_guest_or_an_event_that_nobody_knows_is_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    let (store, _writer) = store_with(directory.path(), [event(1, 1)]);
+    let (store, _writer) = store_with(directory.path(), [Event::sample(1, 1)]);
     let mut reader = store.reader().unwrap();
     let nobody = Claim { guest: "nobody".into(), after: None, until: Place::LAST, limit: 9 };
     assert_eq!(reader.claim(&nobody).unwrap(), []);
@@ -410,5 +410,5 @@ fn a_guest_or_an_event_that_nobody_knows_is_nothing() {
     );
     assert_eq!((reader.event(2).unwrap(), reader.event(u64::MAX).unwrap()), (None, None));
     reader.release("nobody", Place::FIRST).unwrap();
-    assert_eq!(reader.event(1).unwrap(), Some(event(1, 1)));
+    assert_eq!(reader.event(1).unwrap(), Some(Event::sample(1, 1)));
 }

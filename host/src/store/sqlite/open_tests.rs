@@ -5,9 +5,9 @@ use std::os::unix::fs::FileExt;
 
 use rusqlite::Connection;
 
-use super::scratch::{self, all_events, commit_and_be_killed, entity, event, files, numbered, open, put, refusal};
+use super::scratch::{self, all_events, commit_and_be_killed, entity, files, numbered, open, put, refusal};
 use super::{connection, schema};
-use crate::store::{Batch, EventCount, GuestChange, SqliteStore, Store, StoreError, StoredGuest};
+use crate::store::{Batch, Event, EventCount, GuestChange, SqliteStore, Store, StoreError, StoredGuest};
 use crate::world::{EntityId, ThinkerId, World, WorldChange, WorldLimits};
 
 #[test]
@@ -234,8 +234,8 @@ fn a_database_of_the_first_version_is_brought_forward_with_its_content() {
     assert_eq!(loaded.world.spaces["rules"]["gold"], b"c");
     assert_eq!((loaded.next_sequence, loaded.guests[0].initialised, loaded.guests[0].pending), (1, true, 0));
     let mut writer = store.writer(vec![]).unwrap();
-    writer.commit(&[Batch { number: 1, events: put([event(1, 10)]), ..Batch::default() }]).unwrap();
-    assert_eq!(all_events(&mut *store.reader().unwrap()), [event(1, 10)]);
+    writer.commit(&[Batch { number: 1, events: put([Event::sample(1, 10)]), ..Batch::default() }]).unwrap();
+    assert_eq!(all_events(&mut *store.reader().unwrap()), [Event::sample(1, 10)]);
 }
 
 #[test]

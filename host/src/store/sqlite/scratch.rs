@@ -18,21 +18,6 @@ pub fn refusal(directory: &Path) -> crate::store::StoreError {
     SqliteStore::open(directory).unwrap_err()
 }
 
-pub fn event(sequence: u64, due_ms: u64) -> Event {
-    Event {
-        sequence,
-        guest: "rules".into(),
-        kind: "ripen".into(),
-        payload: Arc::from([1, 2, 3].as_slice()),
-        due_ms,
-        next_ms: due_ms,
-        repeat: None,
-        attempts: 0,
-        parked: false,
-        error: None,
-    }
-}
-
 pub fn put(events: impl IntoIterator<Item = Event>) -> Vec<EventChange> {
     events.into_iter().map(|event| EventChange::Put(Arc::new(event))).collect()
 }
@@ -46,7 +31,7 @@ pub fn numbered(number: u64) -> Batch {
             key: "number".into(),
             value: Some(number.to_string().into_bytes()),
         }],
-        events: put([event(number, 1000 + number)]),
+        events: put([Event::sample(number, 1000 + number)]),
         next_sequence: Some(number + 1),
         ..Batch::default()
     }
