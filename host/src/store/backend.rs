@@ -32,7 +32,8 @@ pub trait Store: Send + Sync + 'static {
 /// Writes batches.
 pub trait StoreWriter: Send {
     /// Commits batches, all of them or none, and returns when they are safe from a power cut. After an error for which
-    /// [`StoreError::is_temporary`] the same batches may be tried again.
+    /// [`StoreError::is_temporary`] none of them is committed, and they may be tried again. What is found wrong once
+    /// they are safe is told by the next call.
     fn commit(&mut self, batches: &[Batch]) -> Result<(), StoreError>;
 
     /// What is better done between commits than in one for which somebody waits; `others_wait` tells whether the next
@@ -42,7 +43,8 @@ pub trait StoreWriter: Send {
         Ok(())
     }
 
-    /// Tidies up for a long rest. What is committed is safe without it.
+    /// Tidies up for a long rest. What is committed is safe without it, so that tidying which does not succeed just now is
+    /// no error.
     fn close(self: Box<Self>) -> Result<(), StoreError>;
 }
 

@@ -297,7 +297,7 @@ impl Work {
         let lost = state.backlog;
         drop(state);
         tracing::error!(
-            "{error}. Nothing more is written, {lost} batches of changes are not; what was acknowledged is safe"
+            "{error}. Nothing more is written, and {lost} batches of changes may be lost; what was acknowledged is safe"
         );
         (self.on_change)();
         error
