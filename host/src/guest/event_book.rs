@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::stage::{GuestId, MAX_EFFECTS};
 use crate::store::agenda::{Known, NewEvent, TooManyPending};
 use crate::store::reader::AskError;
-use crate::store::{Agenda, AgendaGuest, Batch, Event, EventId, EventQuery, Reader, StoreError};
+use crate::store::{Agenda, AgendaGuest, Batch, Event, EventId, EventQuery, Page, Reader, StoreError};
 
 /// The way to what the disk has. Each call takes at most the time it is given; an error says why there is no answer.
 pub trait EventsOnDisk: Send {
@@ -18,7 +18,7 @@ pub trait EventsOnDisk: Send {
     fn event(&self, sequence: u64, within: Duration) -> Result<Option<Event>, String>;
 
     /// Pending events in the order of their ids.
-    fn events(&self, query: EventQuery, within: Duration) -> Result<Vec<Event>, String>;
+    fn events(&self, query: EventQuery, within: Duration) -> Result<Page, String>;
 }
 
 impl EventsOnDisk for Reader {
@@ -26,8 +26,8 @@ impl EventsOnDisk for Reader {
         flatten(self.ask_within(within, move |store| store.event(sequence)))
     }
 
-    fn events(&self, query: EventQuery, within: Duration) -> Result<Vec<Event>, String> {
-        flatten(self.ask_within(within, move |store| store.events(&query)))
+    fn events(&self, query: EventQuery, within: Duration) -> Result<Page, String> {
+        flatten(self.ask_within(within, move |store| store.events(&query).map(Page::into_events)))
     }
 }
 
@@ -137,11 +137,12 @@ impl EventBook {
         within: Duration,
     ) -> Result<Vec<Arc<Event>>, String> {
         let number = self.number(guest);
-        self.agenda.list(number, after, limit, |after, limit| match &self.disk {
-            None => Ok(Vec::new()),
+        let max_bytes = self.max_bytes;
+        self.agenda.list(number, after, limit, max_bytes, |after, limit| match &self.disk {
+            None => Ok(Page::nothing()),
             Some(disk) => {
                 let guest = Some(Arc::clone(self.agenda.name(number)));
-                disk.events(EventQuery { guest, parked_only: false, after, limit }, within)
+                disk.events(EventQuery { guest, after, limit, max_bytes, ..EventQuery::default() }, within)
             }
         })
     }

@@ -15,7 +15,7 @@ use crate::guest::{CallError, GuestId, Resident, shown_id};
 use crate::sim::TimerId;
 use crate::sim::metrics::Durations;
 use crate::store::agenda::{AgendaCounts, Wish};
-use crate::store::{AgendaGuest, Event, Reader, Run, StoreError};
+use crate::store::{AgendaGuest, Event, Page, Reader, Run, StoreError};
 
 /// How long at most the wall clock goes unlooked at while an event is to come: it may be set forward.
 const CLOCK_CHECK: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 /// What the reader has read for the loop.
 pub(super) enum Answer {
     /// A page, by the number that it was asked for under.
-    Page { number: u64, events: Result<Vec<Event>, StoreError> },
+    Page { number: u64, page: Result<Page, StoreError> },
     /// An event that an operator decides about.
     LookedUp(LookedUp),
 }
@@ -186,8 +186,8 @@ impl HostSimulation {
     pub(super) fn follow_reader(&mut self, cx: &mut Cx<'_>) {
         while let Ok(answer) = self.event_runs.answers.try_recv() {
             match answer {
-                Answer::Page { number, events: Ok(events) } => self.stage().events.agenda.page(number, events),
-                Answer::Page { number, events: Err(error) } => {
+                Answer::Page { number, page: Ok(page) } => self.stage().events.agenda.page(number, page),
+                Answer::Page { number, page: Err(error) } => {
                     tracing::error!("events that come due are not read: {error}");
                     self.try_page_later(number, cx);
                 }
@@ -206,7 +206,7 @@ impl HostSimulation {
                 let (answers, handle) = (self.event_runs.answer_sender(), cx.handle.clone());
                 self.event_runs.reader.post(move |store| {
                     // A loop that has ended needs no page.
-                    let _ = answers.send(Answer::Page { number, events: store.claim(&claim) });
+                    let _ = answers.send(Answer::Page { number, page: store.claim(&claim) });
                     handle.nudge();
                 });
             }

@@ -3,10 +3,10 @@
 
 use std::fs::{self, OpenOptions};
 
+use super::Files;
 use super::scratch::{
     all_events, commit_and_be_killed, files, last_number, numbered, open, put_back, refusal, sequences,
 };
-use super::Files;
 use super::write::SqliteWriter;
 use crate::store::{SqliteStore, Store, StoreError, StoreWriter};
 

@@ -19,7 +19,7 @@ pub fn refusal(directory: &Path) -> crate::store::StoreError {
 }
 
 pub fn put(events: impl IntoIterator<Item = Event>) -> Vec<EventChange> {
-    events.into_iter().map(|event| EventChange::Put(Arc::new(event))).collect()
+    events.into_iter().map(|event| EventChange::Put { event: Arc::new(event), claimed: false }).collect()
 }
 
 /// A batch that leaves its number in the key-value space, and an event.
@@ -58,7 +58,10 @@ pub fn entity(id: u64, thinker: Option<u32>) -> WorldChange {
 }
 
 pub fn all_events(reader: &mut dyn StoreReader) -> Vec<Event> {
-    reader.events(&EventQuery { limit: usize::MAX, ..EventQuery::default() }).unwrap()
+    let query = EventQuery { limit: usize::MAX, max_bytes: usize::MAX, ..EventQuery::default() };
+    let page = reader.events(&query).unwrap();
+    assert!(page.is_last);
+    page.into_events().events
 }
 
 pub fn sequences(events: &[Event]) -> Vec<u64> {
