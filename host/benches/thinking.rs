@@ -136,7 +136,7 @@ struct Bench {
 
 /// Nobody schedules anything here.
 fn no_events() -> EventBook {
-    let limits = AgendaLimits { look_ahead_ms: 1, max_in_memory: 1, max_pending: 1 };
+    let limits = AgendaLimits { look_ahead_ms: 1, max_in_memory: 1, max_in_memory_bytes: 1 << 20, max_pending: 1 };
     EventBook::new(Agenda::new(limits, &[], 1), None, 0)
 }
 

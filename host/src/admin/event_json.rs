@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::store::{Event, EventId};
+use crate::store::{Event, EventId, ListedEvent};
 
 /// Longer payloads are left out of lists, so that a page of events is never a page of megabytes.
-const MAX_LISTED_PAYLOAD_BYTES: usize = 4096;
+pub(super) const MAX_LISTED_PAYLOAD_BYTES: usize = 4096;
 
 /// An id as it is shown: when the event is due in milliseconds, and its sequence.
 pub(super) fn event_id_text(id: EventId) -> String {
@@ -35,16 +35,17 @@ fn number(text: &str) -> Option<u64> {
 
 /// An event with everything about it.
 pub(super) fn event_json(event: &Event) -> Value {
-    with_payload(event, Some(&event.payload))
+    with_payload(event, Some(&event.payload), event.payload.len())
 }
 
-/// An event in a list: a long payload is `null`.
-pub(super) fn listed_event_json(event: &Event) -> Value {
-    let short = event.payload.len() <= MAX_LISTED_PAYLOAD_BYTES;
-    with_payload(event, short.then_some(&*event.payload))
+/// An event in a list: a payload that was left out is `null`.
+pub(super) fn listed_event_json(listed: &ListedEvent) -> Value {
+    let ListedEvent { event, payload_bytes } = listed;
+    let is_there = event.payload.len() == *payload_bytes;
+    with_payload(event, is_there.then_some(&*event.payload), *payload_bytes)
 }
 
-fn with_payload(event: &Event, payload: Option<&[u8]>) -> Value {
+fn with_payload(event: &Event, payload: Option<&[u8]>, payload_bytes: usize) -> Value {
     let (payload, encoding) = payload.map(readable).unzip();
     json!({
         "id": event_id_text(event.id()),
@@ -54,7 +55,7 @@ fn with_payload(event: &Event, payload: Option<&[u8]>) -> Value {
         "kind": &*event.kind,
         "payload": payload,
         "payload_encoding": encoding,
-        "payload_bytes": event.payload.len(),
+        "payload_bytes": payload_bytes,
         "due": utc(event.due_ms),
         "next_ms": event.next_ms,
         "repeat": event.repeat,
@@ -127,7 +128,7 @@ mod tests {
             "error": "no crop",
         });
         assert_eq!(event_json(&event(b"field 3")), expected);
-        assert_eq!(listed_event_json(&event(b"field 3")), expected);
+        assert_eq!(listed_event_json(&ListedEvent { event: event(b"field 3"), payload_bytes: 7 }), expected);
     }
 
     #[test]
@@ -154,11 +155,13 @@ mod tests {
 
     #[test]
     fn a_list_leaves_long_payloads_out_and_says_how_long_they_are() {
-        let long = event(&[b'x'; 4097]);
-        let listed = listed_event_json(&long);
+        let listed = listed_event_json(&ListedEvent { event: event(b""), payload_bytes: 4097 });
         assert_eq!((&listed["payload"], &listed["payload_encoding"]), (&Value::Null, &Value::Null));
         assert_eq!(listed["payload_bytes"], 4097);
+        let long = event(&[b'x'; 4097]);
         assert_eq!(event_json(&long)["payload"].as_str().map(str::len), Some(4097));
+        let empty = listed_event_json(&ListedEvent { event: event(b""), payload_bytes: 0 });
+        assert_eq!(empty["payload"], "");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::store::{Event, EventQuery};
+use crate::store::{Event, EventQuery, ListedEvent, Page};
 
 /// How long the host may take over an answer: long for a loop that is alive, short for a person who waits.
 pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ pub trait HostControl: Send + Sync + 'static {
     fn cancel_task(&self, task: u64) -> impl Future<Output = Result<(), ControlError>> + Send;
 
     /// Pending events, parked or not, in the order of their ids.
-    fn events(&self, query: EventQuery) -> impl Future<Output = Result<Vec<Event>, ControlError>> + Send;
+    fn events(&self, query: EventQuery) -> impl Future<Output = Result<Page<ListedEvent>, ControlError>> + Send;
 
     /// The pending event with that sequence.
     fn event(&self, sequence: u64) -> impl Future<Output = Result<Event, ControlError>> + Send;

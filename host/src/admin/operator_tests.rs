@@ -14,18 +14,7 @@ use super::{ControlClient, ControlClientError, EventFilter};
 use crate::store::Event;
 
 fn event(sequence: u64, due_ms: u64, guest: &str) -> Event {
-    Event {
-        sequence,
-        guest: guest.into(),
-        kind: "ripen".into(),
-        payload: Arc::from(b"field 3".as_slice()),
-        due_ms,
-        next_ms: due_ms,
-        repeat: None,
-        attempts: 0,
-        parked: false,
-        error: None,
-    }
+    Event { guest: guest.into(), ..Event::sample(sequence, due_ms) }
 }
 
 /// Event 1 is pending, 2 waits for its next attempt, 3 is parked.
@@ -208,7 +197,8 @@ async fn no_request_makes_the_host_read_more_than_a_page() {
     let Running { root, port, .. } = running(host).await;
     let all = through_client(root.path(), |client| client.get("/v1/events?limit=1000000")).await.unwrap();
     assert_eq!((all["events"].as_array().map(Vec::len), &all["next"]), (Some(3), &Value::Null));
-    assert_eq!(queries.lock().unwrap()[0].limit, MAX_PAGE + 1);
+    let asked = queries.lock().unwrap()[0].clone();
+    assert_eq!((asked.limit, asked.longest_payload), (MAX_PAGE, 4096));
     let first = through_client(root.path(), |client| client.get("/v1/events?limit=2")).await.unwrap();
     assert_eq!(first["next"], "20-2");
     port.close().await;

@@ -17,11 +17,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::event_json::{event_id, event_id_text, event_json, event_sequence, listed_event_json};
+use super::event_json::{
+    MAX_LISTED_PAYLOAD_BYTES, event_id, event_id_text, event_json, event_sequence, listed_event_json,
+};
 use super::host_control::{ANSWER_LIMIT, BACKUP_LIMIT, SAVE_LIMIT};
 use super::token::Token;
 use super::{ControlError, HostControl};
-use crate::store::{Event, EventQuery};
+use crate::store::{EventQuery, ListedEvent, Page};
 
 /// Events in one answer at most: few enough that the host holds their payloads without notice.
 pub(super) const MAX_PAGE: usize = 256;
@@ -75,13 +77,10 @@ async fn events<H: HostControl>(State(host): State<Arc<H>>, RawQuery(query): Raw
         Ok(query) => query,
         Err(complaint) => return failure(StatusCode::BAD_REQUEST, &complaint),
     };
-    let page = query.limit.min(MAX_PAGE);
-    // One more than is told shows whether there are more.
-    query.limit = page + 1;
-    let told = |mut events: Vec<Event>| {
-        let more = events.len() > page;
-        events.truncate(page);
-        let next = events.last().filter(|_| more).map(|last| event_id_text(last.id()));
+    query.limit = query.limit.min(MAX_PAGE);
+    query.longest_payload = MAX_LISTED_PAYLOAD_BYTES;
+    let told = |Page { events, is_last }: Page<ListedEvent>| {
+        let next = events.last().filter(|_| !is_last).map(|last| event_id_text(last.event.id()));
         json!({ "events": events.iter().map(listed_event_json).collect::<Vec<_>>(), "next": next })
     };
     answer(Patience::DATABASE, host.events(query), told).await

@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::{AdminOptions, BoundControlPort, ControlError, ControlPort, DataDir, HostControl};
-use crate::store::{Event, EventQuery};
+use crate::store::{Event, EventQuery, ListedEvent, Page};
 
 /// A host with a status, with task 7, which can be cancelled once, and with events.
 #[derive(Default)]
@@ -62,16 +62,22 @@ impl HostControl for Host {
         Ok(())
     }
 
-    async fn events(&self, query: EventQuery) -> Result<Vec<Event>, ControlError> {
+    async fn events(&self, query: EventQuery) -> Result<Page<ListedEvent>, ControlError> {
         let events = self.events.lock().unwrap();
         let asked_for = |event: &&Event| {
             query.guest.as_ref().is_none_or(|guest| *guest == event.guest)
                 && (event.parked || !query.parked_only)
                 && query.after.is_none_or(|after| event.id() > after)
         };
-        let page = events.iter().filter(asked_for).take(query.limit).cloned().collect();
+        let mut asked = events.iter().filter(asked_for).map(|event| {
+            let is_short = event.payload.len() <= query.longest_payload;
+            let payload = if is_short { Arc::clone(&event.payload) } else { Arc::from([]) };
+            ListedEvent { event: Event { payload, ..event.clone() }, payload_bytes: event.payload.len() }
+        });
+        let page = asked.by_ref().take(query.limit).collect();
+        let is_last = asked.next().is_none();
         self.queries.lock().unwrap().push(query);
-        Ok(page)
+        Ok(Page { events: page, is_last })
     }
 
     async fn event(&self, sequence: u64) -> Result<Event, ControlError> {

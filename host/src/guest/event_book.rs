@@ -11,7 +11,7 @@ use super::stage::{GuestId, MAX_EFFECTS};
 use crate::clock::SharedClock;
 use crate::store::agenda::{Known, NewEvent, TooManyPending};
 use crate::store::reader::AskError;
-use crate::store::{Agenda, AgendaGuest, Batch, Event, EventId, EventQuery, Reader, StoreError};
+use crate::store::{Agenda, AgendaGuest, Batch, Event, EventId, EventQuery, Page, Reader, StoreError};
 
 /// The disk has not answered a handler in time, or cannot. It is nobody's fault: neither the guest nor an event is
 /// counted as failed for it.
@@ -42,7 +42,7 @@ pub trait EventsOnDisk: Send {
     fn event(&self, sequence: u64, within: Duration) -> Result<Option<Event>, DiskLate>;
 
     /// Pending events in the order of their ids.
-    fn events(&self, query: EventQuery, within: Duration) -> Result<Vec<Event>, DiskLate>;
+    fn events(&self, query: EventQuery, within: Duration) -> Result<Page, DiskLate>;
 }
 
 impl EventsOnDisk for Reader {
@@ -50,8 +50,8 @@ impl EventsOnDisk for Reader {
         flatten(self.ask_within(within, move |store| store.event(sequence)))
     }
 
-    fn events(&self, query: EventQuery, within: Duration) -> Result<Vec<Event>, DiskLate> {
-        flatten(self.ask_within(within, move |store| store.events(&query)))
+    fn events(&self, query: EventQuery, within: Duration) -> Result<Page, DiskLate> {
+        flatten(self.ask_within(within, move |store| store.events(&query).map(Page::into_events)))
     }
 }
 
@@ -162,11 +162,12 @@ impl EventBook {
         patience: &Patience,
     ) -> Result<Vec<Arc<Event>>, DiskLate> {
         let number = self.number(guest);
-        self.agenda.list(number, after, limit, |after, limit| match &self.disk {
-            None => Ok(Vec::new()),
+        let max_bytes = self.max_bytes;
+        self.agenda.list(number, after, limit, max_bytes, |after, limit| match &self.disk {
+            None => Ok(Page::nothing()),
             Some(disk) => {
                 let guest = Some(Arc::clone(self.agenda.name(number)));
-                disk.events(EventQuery { guest, parked_only: false, after, limit }, patience.left())
+                disk.events(EventQuery { guest, after, limit, max_bytes, ..EventQuery::default() }, patience.left())
             }
         })
     }

@@ -12,7 +12,8 @@ const OTHER: GuestId = GuestId(1);
 const JOB: GuestId = GuestId(2);
 
 fn events() -> EventBook {
-    let limits = AgendaLimits { look_ahead_ms: 1000, max_in_memory: 100, max_pending: 100 };
+    let limits =
+        AgendaLimits { look_ahead_ms: 1000, max_in_memory: 100, max_in_memory_bytes: 1 << 20, max_pending: 100 };
     let mut events = EventBook::new(Agenda::new(limits, &[], 1), None, 1000);
     events.add_guest(GAME, &"rules".into());
     events

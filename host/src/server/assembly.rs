@@ -138,6 +138,7 @@ pub fn simulation(
 ) -> Result<HostSimulation, StartError> {
     let Parts { engine, committing, outbox, reader, board } = parts;
     let agenda = Agenda::new(config.agenda_limits(), &stored.guests, stored.next_sequence);
+    let agenda = agenda.exclusive(stored.is_exclusive);
     let events = EventBook::new(agenda, Some(Box::new(reader.clone())), config.max_handler_bytes());
     let world = World::restore(stored.world, config.world_limits())?;
     let mut stage = Box::new(Stage::new(world, events, config.stage_limits()));

@@ -8,7 +8,7 @@ use super::simulation::{Cx, HostSimulation};
 use crate::admin::ControlError;
 use crate::sim::Reply;
 use crate::store::agenda::Known;
-use crate::store::{Event, StoreError};
+use crate::store::{AskError, Event, StoreError};
 
 /// What is to become of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct LookedUp {
     /// The number of the look in the agenda.
     look: u64,
     order: EventOrder,
-    found: Result<Option<Event>, StoreError>,
+    found: Result<Option<Event>, AskError>,
 }
 
 impl HostSimulation {
@@ -49,12 +49,14 @@ impl HostSimulation {
         let committed = self.committing.committed();
         let look = self.stage().events.agenda.begin_look(committed);
         let (answers, handle) = (self.event_pages.answer_sender(), cx.handle.clone());
-        self.event_pages.reader().post(move |store| {
-            let found = store.event(order.sequence);
+        let sequence = order.sequence;
+        let answered = move |found: Result<Result<Option<Event>, StoreError>, AskError>| {
+            let found = found.and_then(|found| found.map_err(AskError::from));
             // A loop that has ended drops the order, and whoever waits hears of it.
             let _ = answers.send(Answer::LookedUp(LookedUp { look, order, found }));
             handle.nudge();
-        });
+        };
+        self.event_pages.reader().post_answering(move |store| store.event(sequence), answered);
     }
 
     /// The disk has answered; what has happened to the event since comes first.

@@ -10,7 +10,7 @@ use super::event_orders::LookedUp;
 use super::simulation::{Cx, HostSimulation, Timer};
 use crate::sim::TimerId;
 use crate::store::agenda::Wish;
-use crate::store::{Event, Reader, StoreError};
+use crate::store::{AskError, Page, Reader, StoreError};
 
 /// How long at most the wall clock goes unlooked at while an event is to come: it may be set forward.
 const CLOCK_CHECK: Duration = Duration::from_secs(1);
@@ -24,7 +24,7 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 /// What the reader has read for the loop.
 pub enum Answer {
     /// A page, by the number that it was asked for under.
-    Page { number: u64, events: Result<Vec<Event>, StoreError> },
+    Page { number: u64, page: Result<Page, AskError> },
     /// An event that an operator decides about.
     LookedUp(LookedUp),
 }
@@ -61,10 +61,10 @@ impl HostSimulation {
     pub(super) fn follow_reader(&mut self, cx: &mut Cx<'_>) -> anyhow::Result<()> {
         while let Ok(answer) = self.event_pages.answers.try_recv() {
             match answer {
-                Answer::Page { number, events: Ok(events) } => self.stage().events.agenda.page(number, events),
+                Answer::Page { number, page: Ok(page) } => self.stage().events.agenda.page(number, page),
                 // Nothing more is to be done with a database that is damaged.
-                Answer::Page { events: Err(error @ StoreError::Damaged { .. }), .. } => return Err(error.into()),
-                Answer::Page { number, events: Err(error) } => self.page_unread(number, &error, cx),
+                Answer::Page { page: Err(AskError::Store(error)), .. } if error.is_damage() => return Err(error.into()),
+                Answer::Page { number, page: Err(error) } => self.page_unread(number, &error, cx),
                 Answer::LookedUp(looked_up) => self.looked_up(looked_up, cx),
             }
         }
@@ -79,11 +79,13 @@ impl HostSimulation {
         match wish {
             Wish::Page { number, claim } => {
                 let (answers, handle) = (self.event_pages.answer_sender(), cx.handle.clone());
-                self.event_pages.reader.post(move |store| {
+                let answered = move |page: Result<Result<Page, StoreError>, AskError>| {
+                    let page = page.and_then(|page| page.map_err(AskError::from));
                     // A loop that has ended needs no page.
-                    let _ = answers.send(Answer::Page { number, events: store.claim(&claim) });
+                    let _ = answers.send(Answer::Page { number, page });
                     handle.nudge();
-                });
+                };
+                self.event_pages.reader.post_answering(move |store| store.claim(&claim), answered);
             }
             Wish::Release { guest, from } => self.event_pages.reader.post(move |store| {
                 if let Err(error) = store.release(&guest, from) {
@@ -94,7 +96,7 @@ impl HostSimulation {
     }
 
     /// A page could not be read: another is asked for a little later, and the log hears of it at each doubling.
-    fn page_unread(&mut self, number: u64, error: &StoreError, cx: &mut Cx<'_>) {
+    fn page_unread(&mut self, number: u64, error: &AskError, cx: &mut Cx<'_>) {
         self.event_pages.unread += 1;
         let times = self.event_pages.unread;
         if times.is_power_of_two() {

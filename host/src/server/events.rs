@@ -12,7 +12,7 @@ use super::simulation::{Cx, HostSimulation};
 use crate::guest::contract::sim::events::DueEvent;
 use crate::guest::{CallError, GuestId, Resident, shown_id};
 use crate::sim::metrics::Durations;
-use crate::store::agenda::{AgendaCounts, Known};
+use crate::store::agenda::AgendaCounts;
 use crate::store::{AgendaGuest, Event, Run};
 
 /// What is kept of the reason why an event failed.
@@ -116,12 +116,7 @@ impl HostSimulation {
     /// Lets an event that was tried be `now`, unless the instance that came after the failed one has changed it.
     fn replace_event(&mut self, event: &Arc<Event>, now: Event) {
         let stage = self.stage();
-        let is_unchanged = match stage.events.agenda.find_any(event.sequence) {
-            Known::Pending(pending) => pending == *event,
-            Known::AsOnDisk => true,
-            Known::NotPending => false,
-        };
-        if is_unchanged {
+        if stage.events.agenda.is_current(event) {
             stage.events.agenda.replace(event, Some(now));
             stage.commit_events();
         }

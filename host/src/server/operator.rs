@@ -10,7 +10,7 @@ use super::event_orders::{Decision, EventOrder};
 use super::simulation::Item;
 use crate::admin::{ControlError, HostControl};
 use crate::sim::{LoopHandle, Reply};
-use crate::store::{Event, EventQuery, Reader, Writer};
+use crate::store::{Event, EventQuery, ListedEvent, Page, Reader, Writer};
 
 /// Answers the control port.
 pub(super) struct Control {
@@ -48,7 +48,7 @@ impl HostControl for Control {
         if was_running { Ok(()) } else { Err(ControlError::NoSuchTask { task }) }
     }
 
-    async fn events(&self, query: EventQuery) -> Result<Vec<Event>, ControlError> {
+    async fn events(&self, query: EventQuery) -> Result<Page<ListedEvent>, ControlError> {
         let answer = self.reader.ask(move |store| store.events(&query)).await;
         answer.map_err(unavailable)?.map_err(unavailable)
     }

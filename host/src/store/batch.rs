@@ -7,14 +7,14 @@ use std::sync::Arc;
 use super::event::Event;
 use crate::world::WorldChange;
 
-/// One batch. Within each list the later entry counts.
+/// One batch. Of entries about the same thing the later counts, but for `counts`, of which each does.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// Counted up by one from batch to batch of a run, from 1.
     pub number: u64,
     pub world: Vec<WorldChange>,
     pub events: Vec<EventChange>,
-    /// How many events are pending now, for guests for which that has changed.
+    /// By how much the numbers of pending events have changed, once for each guest.
     pub counts: Vec<EventCount>,
     pub guests: Vec<GuestChange>,
     /// The sequence that the next event gets, where that has changed.
@@ -27,19 +27,21 @@ pub struct Batch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventChange {
     /// A new event, or one that is pending already and now looks like this. Guest, kind, payload and repetition of an
-    /// event never change.
-    Put(Arc<Event>),
+    /// event never change. `claimed` tells whether the host keeps it in memory to run it: in a store that several hosts
+    /// share, the same transaction then leases it to this host, and otherwise leaves it to whoever claims it.
+    Put { event: Arc<Event>, claimed: bool },
     /// It is not pending any more.
     Removed { sequence: u64 },
 }
 
-/// The pending events of a guest.
+/// By how much the numbers of a guest's pending events change. Not the numbers themselves: of a store that several hosts
+/// share, no host knows them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventCount {
     pub guest: Arc<str>,
+    pub pending: i64,
     /// The parked ones among them.
-    pub pending: u64,
-    pub parked: u64,
+    pub parked: i64,
 }
 
 /// A change to what is kept of a guest.

@@ -60,12 +60,19 @@ pub enum StoreError {
     WriterFailed { reason: String },
     #[error("the database {file} cannot be written: {reason}; make room or mend the disk")]
     Unwritable { file: PathBuf, reason: String },
+    #[error("a value is larger than the database {file} takes; lower guest.max_payload_kb")]
+    TooLarge { file: PathBuf },
     #[error("the database {file} cannot be read: {reason}; mend the disk")]
     Unreadable { file: PathBuf, reason: String },
-    #[error("another host has taken over an event that this one has run; nothing of that was kept")]
+    /// Final: the world in memory has what the store has refused, so the host must start again from what is stored.
+    #[error(
+        "another host has taken over an event that this one has changed, and nothing of that was kept; start the host again"
+    )]
     LeaseLost,
     #[error("the backup {file} cannot be written: {reason}; name a new file in a folder with room")]
     Backup { file: PathBuf, reason: String },
+    #[error("the backup {file} was given up, since the host stops; nothing of it was kept")]
+    BackupInterrupted { file: PathBuf },
     #[error("a thread for the database cannot be started: {0}; the machine has no room for it")]
     Thread(io::Error),
     #[error("the store has been closed")]
@@ -76,5 +83,10 @@ impl StoreError {
     /// Whether trying again later may help, as with a disk that is full.
     pub fn is_temporary(&self) -> bool {
         matches!(self, StoreError::Unwritable { .. })
+    }
+
+    /// Whether the file holds what no Wheelhouse has written, so that nothing more may be done with it.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, StoreError::Damaged { .. })
     }
 }

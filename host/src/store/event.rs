@@ -61,7 +61,9 @@ pub struct Event {
     pub payload: Arc<[u8]>,
     /// When it is due, in milliseconds since 1970-01-01 UTC.
     pub due_ms: u64,
-    /// When it is to be run: `due_ms`, or later after a failure.
+    /// When it is to be run: `due_ms`, or later after a failure. Both are times of the wall clock, so that one that is
+    /// set back far makes the next attempt wait that much longer, as it does with every event; an operator who does not
+    /// want to wait has it retried.
     pub next_ms: u64,
     pub repeat: Option<Repetition>,
     /// Attempts to run it that have failed.
@@ -117,7 +119,8 @@ impl Event {
         Event {
             attempts,
             parked: attempts >= max_attempts,
-            next_ms: now_ms.saturating_add(pause_ms).min(LATEST_MS),
+            // The clock may have been set back since it was due.
+            next_ms: now_ms.saturating_add(pause_ms).max(self.due_ms).min(LATEST_MS),
             error: Some(error.into()),
             ..self.clone()
         }
@@ -130,22 +133,30 @@ impl Event {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn event(due_ms: u64, repeat: Option<Repetition>) -> Event {
-        Event {
-            sequence: 7,
+impl Event {
+    /// An event of the guest `rules` for tests, which change what matters to them.
+    pub fn sample(sequence: u64, due_ms: u64) -> Self {
+        Self {
+            sequence,
             guest: "rules".into(),
             kind: "ripen".into(),
-            payload: Arc::from([1, 2].as_slice()),
+            payload: Arc::from(b"field 3".as_slice()),
             due_ms,
             next_ms: due_ms,
-            repeat,
+            repeat: None,
             attempts: 0,
             parked: false,
             error: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(due_ms: u64, repeat: Option<Repetition>) -> Event {
+        Event { repeat, ..Event::sample(7, due_ms) }
     }
 
     fn every(interval_ms: u64, missed: MissedRuns) -> Option<Repetition> {
@@ -190,6 +201,12 @@ mod tests {
         assert_eq!(event.id(), EventId { due_ms: 1000, sequence: 7 });
         let again = event.retried(99_000);
         assert_eq!((again.attempts, again.parked, again.due_ms, again.next_ms), (0, false, 1000, 99_000));
+    }
+
+    #[test]
+    fn an_event_that_fails_after_the_clock_was_set_back_does_not_run_before_it_is_due() {
+        let failed = event(1000, None).failed(300, "no", 500, 4);
+        assert_eq!((failed.due_ms, failed.next_ms), (1000, 1000));
     }
 
     #[test]

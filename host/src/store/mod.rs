@@ -18,7 +18,9 @@ pub mod sqlite;
 pub mod writer;
 
 pub use agenda::{Agenda, AgendaGuest, AgendaLimits};
-pub use backend::{Claim, EventQuery, Loaded, Store, StoreReader, StoreWriter, StoredGuest};
+pub use backend::{
+    Claim, EventQuery, Interrupter, ListedEvent, Loaded, Page, Store, StoreReader, StoreWriter, StoredGuest,
+};
 pub use batch::{Batch, EventChange, EventCount, GuestChange};
 pub use error::StoreError;
 pub use event::{Event, EventId, LATEST_MS, MissedRuns, Place, Repetition, Run};

@@ -1,13 +1,16 @@
 //! The thread that reads: it owns one reader and runs the jobs that are posted to it, one after another, while the
-//! writer writes. Long jobs get a thread and a reader of their own, so that pages do not wait behind a backup. Whoever
-//! posts never waits unless it asks to, and then no longer than it says.
+//! writer writes. Long jobs get a thread and a reader of their own ([`long_jobs`]), so that pages do not wait behind a
+//! backup. Whoever posts never waits unless it asks to, and then no longer than it says.
+
+mod long_jobs;
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use self::long_jobs::LongJobs;
 use super::backend::{Store, StoreReader};
 use super::error::StoreError;
 use crate::sim::reply::reply;
@@ -19,11 +22,14 @@ pub enum AskError {
     Late { limit: Duration },
     #[error("the database was closed before it answered")]
     Closed,
+    #[error("what was asked of the database has failed, as the log tells")]
+    Failed,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The handle on the thread. All clones are of the same reader; the thread ends with the last.
+/// The handle on the thread. All clones are of the same reader; when the last is dropped its threads end as by
+/// [`stop`](Self::stop).
 #[derive(Clone)]
 pub struct Reader {
     inner: Arc<Inner>,
@@ -32,14 +38,9 @@ pub struct Reader {
 struct Inner {
     store: Arc<dyn Store>,
     sender: Sender<Message>,
-    threads: Mutex<Threads>,
-}
-
-struct Threads {
-    is_stopping: bool,
-    reader: Option<JoinHandle<()>>,
-    /// Those of long jobs, some of which may have ended.
-    aside: Vec<JoinHandle<()>>,
+    /// Nothing once it has been joined.
+    thread: Mutex<Option<JoinHandle<()>>>,
+    long_jobs: Arc<LongJobs>,
 }
 
 type Job = Box<dyn FnOnce(&mut dyn StoreReader) + Send>;
@@ -47,6 +48,25 @@ type Job = Box<dyn FnOnce(&mut dyn StoreReader) + Send>;
 enum Message {
     Job(Job),
     Stop,
+}
+
+/// Calls whoever waits for an answer, in every case: where the job is dropped instead of run, too.
+struct Answering<R>(Option<Box<dyn FnOnce(Result<R, AskError>) + Send>>);
+
+impl<R> Answering<R> {
+    fn answer(mut self, answer: Result<R, AskError>) {
+        if let Some(on_answer) = self.0.take() {
+            on_answer(answer);
+        }
+    }
+}
+
+impl<R> Drop for Answering<R> {
+    fn drop(&mut self) {
+        if let Some(on_answer) = self.0.take() {
+            on_answer(Err(AskError::Closed));
+        }
+    }
 }
 
 impl std::fmt::Debug for Reader {
@@ -60,15 +80,27 @@ impl Reader {
     pub fn start(store: Arc<dyn Store>) -> Result<Self, StoreError> {
         let reader = store.reader()?;
         let (sender, receiver) = mpsc::channel();
-        let thread = spawn("wheelhouse-reader", move || run(reader, &receiver))?;
-        let threads = Mutex::new(Threads { is_stopping: false, reader: Some(thread), aside: Vec::new() });
-        Ok(Self { inner: Arc::new(Inner { store, sender, threads }) })
+        let work = move || run(reader, &receiver);
+        let thread = thread::Builder::new().name("wheelhouse-reader".to_owned()).spawn(work);
+        let thread = Mutex::new(Some(thread.map_err(StoreError::Thread)?));
+        Ok(Self { inner: Arc::new(Inner { store, sender, thread, long_jobs: Arc::default() }) })
     }
 
     /// Has the thread run a job after those that were posted before. After [`stop`](Self::stop) it is dropped.
     pub fn post(&self, job: impl FnOnce(&mut dyn StoreReader) + Send + 'static) {
         // The thread has ended: the job is dropped, and whoever waits for its answer learns of it by that.
         let _ = self.inner.sender.send(Message::Job(Box::new(job)));
+    }
+
+    /// Posts a job and has `on_answer` called with its answer, or with why there is none: once in every case, on the
+    /// reader's thread or, where the job is not run any more, on another.
+    pub fn post_answering<R: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut dyn StoreReader) -> R + Send + 'static,
+        on_answer: impl FnOnce(Result<R, AskError>) + Send + 'static,
+    ) {
+        let answering = Answering(Some(Box::new(on_answer)));
+        self.post(move |reader| answering.answer(guarded(|| job(reader))));
     }
 
     /// Posts a job and blocks this thread until it has answered, for at most `limit`. A job that is late runs all the
@@ -79,13 +111,13 @@ impl Reader {
         job: impl FnOnce(&mut dyn StoreReader) -> R + Send + 'static,
     ) -> Result<R, AskError> {
         let (answer, answered) = mpsc::sync_channel(1);
-        self.post(move |reader| {
+        self.post_answering(job, move |answered| {
             // Nobody waits any more.
-            let _ = answer.send(job(reader));
+            let _ = answer.send(answered);
         });
-        answered.recv_timeout(limit).map_err(|error| match error {
-            RecvTimeoutError::Timeout => AskError::Late { limit },
-            RecvTimeoutError::Disconnected => AskError::Closed,
+        answered.recv_timeout(limit).unwrap_or_else(|error| match error {
+            RecvTimeoutError::Timeout => Err(AskError::Late { limit }),
+            RecvTimeoutError::Disconnected => Err(AskError::Closed),
         })
     }
 
@@ -95,67 +127,69 @@ impl Reader {
         job: impl FnOnce(&mut dyn StoreReader) -> R + Send + 'static,
     ) -> Result<R, AskError> {
         let (answer, answered) = reply();
-        self.post(move |reader| answer.send(job(reader)));
-        answered.await.map_err(|_| AskError::Closed)
+        self.post_answering(job, move |answered| answer.send(answered));
+        answered.await.unwrap_or(Err(AskError::Closed))
     }
 
-    /// Like [`ask`](Self::ask), on a thread and with a reader of its own: for a job that takes long, like a backup.
+    /// Like [`ask`](Self::ask), on a thread and with a reader of its own: for a job that takes long, like a backup. A
+    /// stop interrupts it, and its answer is then whatever it makes of that.
     pub async fn ask_aside<R: Send + 'static>(
         &self,
         job: impl FnOnce(&mut dyn StoreReader) -> R + Send + 'static,
     ) -> Result<R, AskError> {
         let (answer, answered) = reply();
         let store = Arc::clone(&self.inner.store);
-        self.start_aside(move || {
-            answer.send(store.reader().map(|mut reader| job(&mut *reader)));
-        })?;
-        Ok(answered.await.map_err(|_| AskError::Closed)??)
+        self.inner.long_jobs.start(
+            move |long_job| {
+                let mut reader = store.reader()?;
+                long_job.begin(reader.interrupter())?;
+                guarded(|| job(&mut *reader))
+            },
+            move |answered| answer.send(answered),
+        )?;
+        answered.await.unwrap_or(Err(AskError::Closed))
     }
 
-    fn start_aside(&self, work: impl FnOnce() + Send + 'static) -> Result<(), AskError> {
-        let mut threads = self.inner.threads();
-        if threads.is_stopping {
-            return Err(AskError::Closed);
-        }
-        threads.aside.retain(|thread| !thread.is_finished());
-        threads.aside.push(spawn("wheelhouse-aside", work)?);
-        Ok(())
-    }
-
-    /// Runs what was posted before, ends the threads, long jobs included, and drops what is posted after.
+    /// Runs what was posted before, interrupts long jobs, ends the threads, and drops what is posted after.
     pub fn stop(&self) {
-        let (reader, aside) = {
-            let mut threads = self.inner.threads();
-            threads.is_stopping = true;
-            (threads.reader.take(), std::mem::take(&mut threads.aside))
-        };
-        // It may have been stopped before.
-        let _ = self.inner.sender.send(Message::Stop);
-        for thread in reader.into_iter().chain(aside) {
-            if thread.join().is_err() {
-                tracing::error!("a thread that reads the database has panicked");
-            }
-        }
+        self.inner.end();
     }
 }
 
 impl Inner {
-    fn threads(&self) -> MutexGuard<'_, Threads> {
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    fn end(&self) {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // It may have been stopped before.
+        let _ = self.sender.send(Message::Stop);
+        self.long_jobs.end();
+        // The last handle may be in the hands of the thread itself.
+        if let Some(thread) = thread.filter(|thread| thread.thread().id() != thread::current().id())
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread that reads the database has panicked");
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
 fn run(mut reader: Box<dyn StoreReader>, messages: &Receiver<Message>) {
     while let Ok(Message::Job(job)) = messages.recv() {
-        // Whoever posted it learns of a panic by the answer that does not come; the others go on.
-        if panic::catch_unwind(AssertUnwindSafe(|| job(&mut *reader))).is_err() {
-            tracing::error!("a job that reads the database has panicked");
-        }
+        // One that was only posted: the others go on.
+        let _ = guarded(|| job(&mut *reader));
     }
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, StoreError> {
-    thread::Builder::new().name(name.to_owned()).spawn(work).map_err(StoreError::Thread)
+/// Has a panic end the job alone.
+fn guarded<R>(job: impl FnOnce() -> R) -> Result<R, AskError> {
+    panic::catch_unwind(AssertUnwindSafe(job)).map_err(|_| {
+        tracing::error!("a job that reads the database has panicked");
+        AskError::Failed
+    })
 }
 
 #[cfg(test)]

@@ -20,7 +20,8 @@ use crate::sim::metrics::{Distribution, Durations};
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Attempts at a commit once the writer is to stop: with their pauses less than a second.
+/// Attempts at a commit once the writer is to stop. The pauses between them are less than a second together; an attempt
+/// takes as long as the store waits for a lock that another program holds, with SQLite two seconds.
 const ATTEMPTS_AT_STOP: u32 = 5;
 
 /// What keeps the writer from writing.
@@ -51,7 +52,7 @@ pub struct StoreSnapshot {
 pub type OnChange = Box<dyn Fn() + Send + Sync>;
 
 /// The handle on the thread. All clones are of the same writer; when the last is dropped the thread writes what it was
-/// handed and ends.
+/// handed and ends, and whoever drops it waits for that.
 #[derive(Clone, Debug)]
 pub struct Writer {
     inner: Arc<Inner>,
@@ -114,11 +115,6 @@ impl Writer {
         }
     }
 
-    /// Batches handed over and not yet on disk.
-    pub fn waiting(&self) -> usize {
-        self.inner.shared.lock().backlog
-    }
-
     /// The number of the newest batch on disk; all before it are there too.
     pub fn committed(&self) -> u64 {
         self.inner.shared.committed.load(Ordering::Acquire)
@@ -155,6 +151,13 @@ impl Writer {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.shared.stop();
+        let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        // The last handle may be in the hands of the thread itself.
+        if let Some(thread) = thread.filter(|thread| thread.thread().id() != thread::current().id())
+            && let Err(error) = thread.join().unwrap_or_else(|panic| Err(failed(&*panic)))
+        {
+            tracing::error!("the database is closed with an error: {error}");
+        }
     }
 }
 
@@ -297,7 +300,7 @@ impl Work {
         let lost = state.backlog;
         drop(state);
         tracing::error!(
-            "{error}. Nothing more is written, {lost} batches of changes are not; what was acknowledged is safe"
+            "{error}. Nothing more is written, and {lost} batches of changes may be lost; what was acknowledged is safe"
         );
         (self.on_change)();
         error

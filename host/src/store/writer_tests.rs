@@ -85,12 +85,12 @@ fn batches_that_come_while_a_commit_is_under_way_share_the_next_one() {
     for number in 2..=5 {
         writer.submit(batch(number));
     }
-    assert_eq!((writer.waiting(), writer.committed()), (5, 0));
+    assert_eq!((writer.snapshot().backlog, writer.committed()), (5, 0));
     faulty.let_go();
     wait_for_change(&changes);
     wait_for_change(&changes);
     assert_eq!(faulty.commits(), [vec![1], vec![2, 3, 4, 5]]);
-    assert_eq!((writer.waiting(), writer.committed()), (0, 5));
+    assert_eq!((writer.snapshot().backlog, writer.committed()), (0, 5));
     writer.stop().unwrap();
     assert!(faulty.is_closed());
 }
@@ -130,7 +130,7 @@ fn a_full_disk_is_tried_again_with_growing_pauses_and_nothing_is_written_twice()
         lengths_ms.push(pauses.wait().as_millis());
     }
     assert_eq!(lengths_ms, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
-    assert_eq!((faulty.attempts(), writer.waiting()), (8, 2));
+    assert_eq!((faulty.attempts(), writer.snapshot().backlog), (8, 2));
 
     pauses.end();
     faulty.wait_for_commits(2);
@@ -155,7 +155,7 @@ fn an_error_that_stays_ends_the_writing_and_everybody_can_see_it() {
     let trouble = writer.trouble().unwrap();
     assert!(trouble.is_fatal && trouble.text.contains("is damaged"), "{trouble:?}");
     writer.submit(batch(3));
-    assert_eq!((writer.waiting(), writer.committed()), (3, 0));
+    assert_eq!((writer.snapshot().backlog, writer.committed()), (3, 0));
     assert!(matches!(writer.stop(), Err(StoreError::Damaged { .. })));
     assert_eq!((faulty.commits(), faulty.attempts()), (vec![], 1));
 }
@@ -212,18 +212,35 @@ fn a_stop_interrupts_a_pause_and_gives_up_on_a_full_disk_after_a_few_attempts() 
     assert!(matches!(stopped.join().unwrap(), Err(StoreError::Unwritable { .. })));
     assert_eq!(faulty.attempts(), 7 + ATTEMPTS_AT_STOP as usize);
     assert!(writer.trouble().unwrap().is_fatal);
-    assert_eq!((writer.waiting(), faulty.is_closed()), (1, false));
+    assert_eq!((writer.snapshot().backlog, faulty.is_closed()), (1, false));
 }
 
 #[test]
-fn the_thread_ends_when_nobody_holds_its_handle() {
+fn the_thread_has_ended_when_nobody_holds_its_handle() {
     let faulty = Faulty::default();
     let (writer, changes) = start(&faulty, MonotonicClock::shared());
     writer.submit(batch(1));
     drop(writer);
-    wait_for_change(&changes);
-    // The thread drops its end of the channel when it ends.
-    assert_eq!(changes.recv_timeout(PATIENCE), Err(mpsc::RecvTimeoutError::Disconnected));
+    // All this has happened when the drop returns: the thread has dropped its end of the channel.
+    assert_eq!((changes.try_recv(), changes.try_recv()), (Ok(()), Err(mpsc::TryRecvError::Disconnected)));
+    assert!(faulty.is_closed());
+}
+
+#[test]
+fn the_last_handle_may_be_dropped_by_the_thread_itself() {
+    let faulty = Faulty::default();
+    faulty.hold();
+    let own: Arc<Mutex<Option<Writer>>> = Arc::default();
+    let (held, (ended, has_ended)) = (Arc::clone(&own), mpsc::channel::<()>());
+    let on_change = move || {
+        let _ends_with_the_thread = &ended;
+        drop(held.lock().unwrap().take());
+    };
+    let writer = Writer::start(faulty.writer(), MonotonicClock::shared(), Box::new(on_change)).unwrap();
+    writer.submit(batch(1));
+    *own.lock().unwrap() = Some(writer);
+    faulty.let_go();
+    assert_eq!(has_ended.recv_timeout(PATIENCE), Err(mpsc::RecvTimeoutError::Disconnected));
     assert!(faulty.is_closed());
 }
 

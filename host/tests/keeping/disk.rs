@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use wheelhouse::store::{
-    Batch, Claim, Event, EventQuery, Loaded, Place, SqliteStore, Store, StoreError, StoreReader, StoreWriter,
+    Batch, Claim, Event, EventQuery, ListedEvent, Loaded, Page, Place, SqliteStore, Store, StoreError, StoreReader,
+    StoreWriter,
 };
 use wheelhouse::world::ThinkerId;
 
@@ -212,7 +213,7 @@ impl StoreWriter for Behind<Box<dyn StoreWriter>> {
 }
 
 impl StoreReader for Behind<Box<dyn StoreReader>> {
-    fn claim(&mut self, claim: &Claim) -> Result<Vec<Event>, StoreError> {
+    fn claim(&mut self, claim: &Claim) -> Result<Page, StoreError> {
         self.disk.begin_read()?;
         self.store.claim(claim)
     }
@@ -226,7 +227,7 @@ impl StoreReader for Behind<Box<dyn StoreReader>> {
         self.store.event(sequence)
     }
 
-    fn events(&mut self, query: &EventQuery) -> Result<Vec<Event>, StoreError> {
+    fn events(&mut self, query: &EventQuery) -> Result<Page<ListedEvent>, StoreError> {
         self.disk.begin_read()?;
         self.store.events(query)
     }

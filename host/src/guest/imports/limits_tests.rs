@@ -24,7 +24,7 @@ const MAX_PAYLOAD_BYTES: usize = 2048;
 
 /// Events of the guest, of which there may be three.
 fn events() -> EventBook {
-    let limits = AgendaLimits { look_ahead_ms: 1000, max_in_memory: 100, max_pending: 3 };
+    let limits = AgendaLimits { look_ahead_ms: 1000, max_in_memory: 100, max_in_memory_bytes: 1 << 20, max_pending: 3 };
     let mut events = EventBook::new(Agenda::new(limits, &[], 1), None, 4 * MAX_PAYLOAD_BYTES);
     events.add_guest(GuestId(0), &"rules".into());
     events

@@ -10,6 +10,9 @@ use crate::world::WorldLimits;
 /// How many times its largest payload one handler may send, or schedule, in all.
 const PAYLOADS_PER_HANDLER: usize = 16;
 
+/// Payloads of one guest's events in memory, in bytes.
+const EVENTS_IN_MEMORY_BYTES: usize = 64 * MIB;
+
 impl Config {
     pub(in crate::server) fn sim_options(&self) -> SimOptions {
         SimOptions {
@@ -45,6 +48,11 @@ impl Config {
 
     pub(in crate::server) fn agenda_limits(&self) -> AgendaLimits {
         let EventOptions { max_in_memory, max_pending, .. } = self.events;
-        AgendaLimits { look_ahead_ms: self.events.look_ahead().as_millis() as u64, max_in_memory, max_pending }
+        AgendaLimits {
+            look_ahead_ms: self.events.look_ahead().as_millis() as u64,
+            max_in_memory,
+            max_in_memory_bytes: EVENTS_IN_MEMORY_BYTES,
+            max_pending,
+        }
     }
 }

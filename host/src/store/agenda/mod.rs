@@ -9,8 +9,13 @@
 //!
 //! **Transactions.** What a handler schedules and cancels is noted, seen by the handler's own reads, and takes effect at
 //! [`Agenda::commit`] or not at all. What the host itself does about an event goes the same way.
+//!
+//! **Sharing.** In a store that several hosts share, the memory holds only what this host has claimed. Then nothing follows
+//! from how many events there are, what the host does not hold is left to whoever claims it, and events of other hosts
+//! that stand before the horizon come with a later page.
 
 mod listing;
+mod pages;
 mod unsettled;
 mod window;
 
@@ -24,9 +29,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use self::pages::Paging;
+pub use self::pages::Wish;
 use self::unsettled::{Now, Unsettled};
 use self::window::Window;
-use super::backend::{Claim, StoredGuest};
+use super::backend::StoredGuest;
 use super::batch::{Batch, EventChange, EventCount};
 use super::event::{Event, EventId, LATEST_MS, Place, Repetition};
 
@@ -37,6 +44,8 @@ pub struct AgendaLimits {
     pub look_ahead_ms: u64,
     /// Events of one guest in memory.
     pub max_in_memory: usize,
+    /// Payloads of one guest's events in memory, in bytes. One event may go beyond it.
+    pub max_in_memory_bytes: usize,
     /// Pending events of one guest.
     pub max_pending: u64,
 }
@@ -64,15 +73,6 @@ pub enum Known {
     AsOnDisk,
 }
 
-/// What an agenda wants done about the store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
-    /// Read these events and bring them to [`Agenda::page`] under this number.
-    Page { number: u64, claim: Claim },
-    /// Give these back: they have no room in memory.
-    Release { guest: Arc<str>, from: Place },
-}
-
 /// A guest has as many events pending as it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{limit} events are pending already; cancel some or raise events.max_pending")]
@@ -93,6 +93,8 @@ pub struct AgendaCounts {
 #[derive(Debug)]
 pub struct Agenda {
     limits: AgendaLimits,
+    /// Whether the store is this host's alone.
+    is_exclusive: bool,
     guests: Vec<Listed>,
     numbers: FxHashMap<Arc<str>, usize>,
     next_sequence: u64,
@@ -100,8 +102,9 @@ pub struct Agenda {
     noted: BTreeMap<u64, Noted>,
     /// Whether it has scheduled anything.
     noted_new: bool,
+    /// The newest batch that anything went into.
+    last_batch: u64,
     unsettled: Unsettled,
-    wishes: Vec<Wish>,
     /// Looks at the disk that are under way, each with the newest batch on disk when it began.
     looks: Vec<(u64, u64)>,
     /// The number of the last page or look.
@@ -114,21 +117,14 @@ struct Listed {
     name: Arc<str>,
     /// Whether it can run events in this run of the host.
     runs: bool,
+    /// Whether the store is this host's alone, so that the numbers below are all there are.
+    is_exclusive: bool,
     window: Window,
     pending: u64,
     parked: u64,
     /// By how much the open transaction changes `pending`.
     noted_pending: i64,
-    paging: Option<Paging>,
-}
-
-/// A page that was asked for.
-#[derive(Clone, Copy, Debug)]
-struct Paging {
-    number: u64,
-    until: Place,
-    /// The newest batch on disk at that time.
-    committed: u64,
+    paging: Paging,
 }
 
 #[derive(Debug)]
@@ -138,13 +134,15 @@ struct Noted {
 }
 
 impl Listed {
-    fn new(name: Arc<str>, capacity: usize) -> Self {
-        Self { name, runs: false, window: Window::new(capacity), pending: 0, parked: 0, noted_pending: 0, paging: None }
+    fn new(name: Arc<str>, is_exclusive: bool, limits: &AgendaLimits) -> Self {
+        let window = Window::new(limits.max_in_memory, limits.max_in_memory_bytes);
+        let paging = Paging::default();
+        Self { name, runs: false, is_exclusive, window, pending: 0, parked: 0, noted_pending: 0, paging }
     }
 
-    /// Whether every event that is to be run is in memory.
+    /// Whether it is certain that every event that is to be run is in memory.
     fn is_all_in_memory(&self) -> bool {
-        self.runs && self.pending - self.parked == self.window.len() as u64
+        self.runs && self.is_exclusive && self.pending.saturating_sub(self.parked) == self.window.len() as u64
     }
 
     /// Moves the horizon on where that takes no page.
@@ -153,21 +151,32 @@ impl Listed {
             self.window.extend_to(Place { next_ms: until_ms, ..Place::LAST });
         }
     }
+
+    /// There are so many more, or fewer, events.
+    fn count(&mut self, pending: i64, parked: i64) {
+        let counted = self.pending.checked_add_signed(pending).zip(self.parked.checked_add_signed(parked));
+        if counted.is_none() && self.is_exclusive {
+            tracing::error!(guest = &*self.name, "more events end than were pending; the store has counted wrongly");
+        }
+        self.pending = self.pending.saturating_add_signed(pending);
+        self.parked = self.parked.saturating_add_signed(parked);
+    }
 }
 
 /// The guests.
 impl Agenda {
-    /// An agenda for the guests of a store, none of which runs yet.
+    /// An agenda for the guests of a store that is this host's alone, none of which runs yet.
     pub fn new(limits: AgendaLimits, stored: &[StoredGuest], next_sequence: u64) -> Self {
         let mut agenda = Self {
             limits,
+            is_exclusive: true,
             guests: Vec::new(),
             numbers: FxHashMap::default(),
             next_sequence: next_sequence.max(1),
             noted: BTreeMap::new(),
             noted_new: false,
+            last_batch: 0,
             unsettled: Unsettled::default(),
-            wishes: Vec::new(),
             looks: Vec::new(),
             last_read: 0,
         };
@@ -179,11 +188,20 @@ impl Agenda {
         agenda
     }
 
+    /// The same agenda for a store that is this host's alone, or is not ([`Loaded::is_exclusive`]).
+    ///
+    /// [`Loaded::is_exclusive`]: super::Loaded::is_exclusive
+    pub fn exclusive(mut self, is_exclusive: bool) -> Self {
+        self.is_exclusive = is_exclusive;
+        self.guests.iter_mut().for_each(|listed| listed.is_exclusive = is_exclusive);
+        self
+    }
+
     /// The number of the guest with that name.
     pub fn guest(&mut self, name: &Arc<str>) -> AgendaGuest {
-        let (guests, capacity) = (&mut self.guests, self.limits.max_in_memory);
+        let Self { guests, limits, is_exclusive, .. } = self;
         AgendaGuest(*self.numbers.entry(Arc::clone(name)).or_insert_with(|| {
-            guests.push(Listed::new(Arc::clone(name), capacity));
+            guests.push(Listed::new(Arc::clone(name), *is_exclusive, limits));
             guests.len() - 1
         }))
     }
@@ -199,7 +217,7 @@ impl Agenda {
         if listed.runs != runs {
             listed.runs = runs;
             listed.window.clear();
-            listed.paging = None;
+            listed.has_shrunk(self.last_batch);
         }
     }
 
@@ -280,6 +298,16 @@ impl Agenda {
         in_memory.map_or(Known::AsOnDisk, |event| Known::Pending(Arc::clone(event)))
     }
 
+    /// Whether the event is pending exactly so, as far as is known: an event of which only the disk knows is.
+    pub fn is_current(&self, event: &Event) -> bool {
+        let Some(guest) = self.numbers.get(&event.guest) else { return true };
+        match self.find(AgendaGuest(*guest), event.sequence) {
+            Known::Pending(known) => *known == *event,
+            Known::NotPending => false,
+            Known::AsOnDisk => true,
+        }
+    }
+
     /// Somebody looks at the disk. Until [`end_look`](Self::end_look) with the number that this answers, what has
     /// changed meanwhile is known. `committed` is the newest batch on disk.
     pub fn begin_look(&mut self, committed: u64) -> u64 {
@@ -300,12 +328,28 @@ impl Agenda {
         if std::mem::take(&mut self.noted_new) {
             batch.next_sequence = Some(self.next_sequence);
         }
-        for (sequence, Noted { before, now }) in std::mem::take(&mut self.noted) {
-            self.apply(now_ms, sequence, before.as_deref(), now, batch);
+        let mut noted = std::mem::take(&mut self.noted);
+        // What the same handler has scheduled and cancelled never was.
+        noted.retain(|_, Noted { before, now }| before.is_some() || now.is_some());
+        for (sequence, Noted { before, now }) in &noted {
+            self.apply(now_ms, *sequence, before.as_deref(), now, batch);
         }
         self.guests.iter_mut().for_each(|listed| listed.noted_pending = 0);
+        self.last_batch = batch.number;
         self.trim();
+        for (sequence, Noted { now, .. }) in noted {
+            batch.events.push(match &now {
+                // Only now is it known what has room in memory.
+                Some(event) => EventChange::Put { event: Arc::clone(event), claimed: self.is_in_memory(event) },
+                None => EventChange::Removed { sequence },
+            });
+            self.unsettled.note(batch.number, sequence, now);
+        }
         true
+    }
+
+    fn is_in_memory(&self, event: &Event) -> bool {
+        self.numbers.get(&event.guest).is_some_and(|guest| self.guests[*guest].window.get(event.sequence).is_some())
     }
 
     /// Nothing of what was noted has happened, but for the sequences that were given out.
@@ -316,35 +360,38 @@ impl Agenda {
         }
     }
 
-    fn apply(&mut self, now_ms: u64, sequence: u64, before: Option<&Event>, now: Now, batch: &mut Batch) {
-        let Some(any) = before.or(now.as_deref()) else {
-            // Scheduled and cancelled by the same handler.
-            return;
-        };
+    fn apply(&mut self, now_ms: u64, sequence: u64, before: Option<&Event>, now: &Now, batch: &mut Batch) {
+        let Some(any) = before.or(now.as_deref()) else { return };
+        let guest = self.guest(&Arc::clone(&any.guest));
+        debug_assert!(self.may_have_been(guest, sequence, before), "event {sequence} was not {before:?}");
         let until_ms = self.look_ahead_until(now_ms);
-        let number = self.guest(&Arc::clone(&any.guest)).0;
-        let listed = &mut self.guests[number];
+        let listed = &mut self.guests[guest.0];
         listed.look_ahead(until_ms);
-        let is_parked = |event: Option<&Event>| u64::from(event.is_some_and(|event| event.parked));
-        listed.pending = listed.pending + u64::from(now.is_some()) - u64::from(before.is_some());
-        listed.parked = listed.parked + is_parked(now.as_deref()) - is_parked(before);
-        match &now {
+        let is_parked = |event: Option<&Event>| i64::from(event.is_some_and(|event| event.parked));
+        let pending = i64::from(now.is_some()) - i64::from(before.is_some());
+        let parked = is_parked(now.as_deref()) - is_parked(before);
+        listed.count(pending, parked);
+        match now {
             Some(event) if listed.runs && !event.parked && listed.window.covers(event.place()) => {
                 listed.window.insert(Arc::clone(event));
             }
             _ => listed.window.remove(sequence),
         }
         batch.bytes += now.as_ref().map_or(0, |event| event.payload.len());
-        batch.events.push(match &now {
-            Some(event) => EventChange::Put(Arc::clone(event)),
-            None => EventChange::Removed { sequence },
-        });
-        let count = EventCount { guest: Arc::clone(&listed.name), pending: listed.pending, parked: listed.parked };
-        match batch.counts.iter_mut().find(|of| of.guest == count.guest) {
-            Some(of) => *of = count,
-            None => batch.counts.push(count),
+        match batch.counts.iter_mut().find(|of| of.guest == listed.name) {
+            Some(of) => (of.pending, of.parked) = (of.pending + pending, of.parked + parked),
+            None if (pending, parked) == (0, 0) => {}
+            None => batch.counts.push(EventCount { guest: Arc::clone(&listed.name), pending, parked }),
         }
-        self.unsettled.note(batch.number, sequence, now);
+    }
+
+    /// Whether what is known allows that an event was so before the transaction; `None`: not pending.
+    fn may_have_been(&self, guest: AgendaGuest, sequence: u64, before: Option<&Event>) -> bool {
+        match self.find(guest, sequence) {
+            Known::Pending(known) => before == Some(&*known),
+            Known::NotPending => before.is_none(),
+            Known::AsOnDisk => true,
+        }
     }
 }
 
@@ -376,100 +423,5 @@ impl Listed {
     /// Up to which place every event is known.
     fn known_until(&self) -> Option<Place> {
         if self.is_all_in_memory() { Some(Place::LAST) } else { self.window.horizon() }
-    }
-}
-
-/// Pages.
-impl Agenda {
-    /// What is to be done about the store now. `committed` is the newest batch on disk.
-    pub fn take_wishes(&mut self, now_ms: u64, committed: u64) -> Vec<Wish> {
-        let until = Place { next_ms: self.look_ahead_until(now_ms), ..Place::LAST };
-        for number in 0..self.guests.len() {
-            let listed = &self.guests[number];
-            if self.page_at_ms(listed).is_none_or(|at_ms| at_ms > now_ms) {
-                continue;
-            }
-            let claim = Claim {
-                guest: Arc::clone(&listed.name),
-                after: listed.window.horizon(),
-                until,
-                limit: self.page_limit(),
-            };
-            self.last_read += 1;
-            self.guests[number].paging = Some(Paging { number: self.last_read, until, committed });
-            self.wishes.push(Wish::Page { number: self.last_read, claim });
-        }
-        std::mem::take(&mut self.wishes)
-    }
-
-    /// When a page is wanted, unless one is under way.
-    fn page_at_ms(&self, listed: &Listed) -> Option<u64> {
-        let is_full = listed.window.len() >= self.limits.max_in_memory.div_ceil(2);
-        if !listed.runs || listed.paging.is_some() || is_full || listed.is_all_in_memory() {
-            return None;
-        }
-        // Half of the look-ahead is left then.
-        Some(listed.window.horizon().map_or(0, |horizon| horizon.next_ms.saturating_sub(self.limits.look_ahead_ms / 2)))
-    }
-
-    fn page_limit(&self) -> usize {
-        (self.limits.max_in_memory / 4).max(1)
-    }
-
-    fn look_ahead_until(&self, now_ms: u64) -> u64 {
-        now_ms.saturating_add(self.limits.look_ahead_ms).min(LATEST_MS)
-    }
-
-    /// A page has been read. One whose window has changed meanwhile, so that it does not begin where the window ends, is
-    /// of no use.
-    pub fn page(&mut self, number: u64, events: Vec<Event>) {
-        let limit = self.page_limit();
-        let Some((listed, paging)) = self.asked_for(number) else { return };
-        let horizon = match events.last() {
-            Some(last) if events.len() >= limit => last.place(),
-            _ => paging.until,
-        };
-        let listed = &mut self.guests[listed];
-        listed.window.extend_to(horizon);
-        let unchanged = events.into_iter().filter(|event| self.unsettled.get(event.sequence).is_none());
-        unchanged.for_each(|event| listed.window.insert(Arc::new(event)));
-        for event in self.unsettled.pending() {
-            if event.guest == listed.name && !event.parked && listed.window.covers(event.place()) {
-                listed.window.insert(Arc::clone(event));
-            }
-        }
-        self.trim();
-    }
-
-    /// A page could not be read; another will be asked for.
-    pub fn page_failed(&mut self, number: u64) {
-        self.asked_for(number);
-    }
-
-    /// The guest for which the page was asked; it is no longer under way.
-    fn asked_for(&mut self, number: u64) -> Option<(usize, Paging)> {
-        self.guests.iter_mut().enumerate().find_map(|(guest, listed)| {
-            let paging = listed.paging.take_if(|paging| paging.number == number)?;
-            Some((guest, paging))
-        })
-    }
-
-    /// Gives back what has no room in memory.
-    fn trim(&mut self) {
-        for listed in &mut self.guests {
-            if let Some(from) = listed.window.trim() {
-                // A page that is under way begins behind events that are not in memory any more.
-                listed.paging = None;
-                self.wishes.push(Wish::Release { guest: Arc::clone(&listed.name), from });
-            }
-        }
-    }
-
-    /// Everything up to the batch `committed` is on disk.
-    pub fn settle(&mut self, committed: u64) {
-        // What is being read may have been read before that.
-        let pages = self.guests.iter().filter_map(|listed| listed.paging).map(|paging| paging.committed);
-        let oldest_read = pages.chain(self.looks.iter().map(|(_, committed)| *committed)).min();
-        self.unsettled.settle(oldest_read.map_or(committed, |oldest| oldest.min(committed)));
     }
 }

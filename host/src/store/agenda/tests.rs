@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::store::backend::{Claim, Page};
 use crate::store::event::MissedRuns;
 
 /// An agenda over a disk that commits at once, and what has run.
@@ -15,7 +16,8 @@ struct Desk {
 
 impl Desk {
     fn new(max_in_memory: usize) -> Self {
-        let limits = AgendaLimits { look_ahead_ms: 10, max_in_memory, max_pending: 1000 };
+        let max_in_memory_bytes = 1000;
+        let limits = AgendaLimits { look_ahead_ms: 10, max_in_memory, max_in_memory_bytes, max_pending: 1000 };
         let mut agenda = Agenda::new(limits, &[], 1);
         let guest = agenda.guest(&"rules".into());
         agenda.set_running(guest, true);
@@ -23,7 +25,11 @@ impl Desk {
     }
 
     fn schedule(&mut self, due_ms: u64) -> EventId {
-        let new = NewEvent { kind: "k".into(), payload: Arc::from([]), due_ms, repeat: None };
+        self.schedule_sized(due_ms, 0)
+    }
+
+    fn schedule_sized(&mut self, due_ms: u64, bytes: usize) -> EventId {
+        let new = NewEvent { kind: "k".into(), payload: vec![7; bytes].into(), due_ms, repeat: None };
         let id = self.agenda.schedule(self.guest, new).expect("there is room");
         self.commit(0);
         id
@@ -35,21 +41,28 @@ impl Desk {
         self.agenda.commit(now_ms, &mut batch);
         for change in batch.events {
             match change {
-                EventChange::Put(event) => self.disk.insert(event.sequence, event),
+                EventChange::Put { event, .. } => self.disk.insert(event.sequence, event),
                 EventChange::Removed { sequence } => self.disk.remove(&sequence),
             };
         }
         self.agenda.settle(self.batch);
     }
 
-    fn read(&self, claim: &Claim) -> Vec<Event> {
+    fn read(&self, claim: &Claim) -> Page {
         let mut events: Vec<Event> = self.disk.values().map(|event| (**event).clone()).collect();
         events.retain(|event| {
             !event.parked && claim.after.is_none_or(|after| event.place() > after) && event.place() <= claim.until
         });
         events.sort_by_key(Event::place);
-        events.truncate(claim.limit);
-        events
+        let mut bytes = 0;
+        let fitting = events.iter().take(claim.limit).enumerate().take_while(|(at, event)| {
+            bytes += event.payload.len();
+            *at == 0 || bytes <= claim.max_bytes
+        });
+        let fitting = fitting.count();
+        let is_last = fitting == events.len();
+        events.truncate(fitting);
+        Page { events, is_last }
     }
 
     /// The claim of the page that is wanted now.
@@ -208,9 +221,9 @@ fn an_event_of_a_guest_that_does_not_run_waits_and_holds_nobody_up() {
 fn a_handler_sees_what_it_has_done_and_a_rollback_takes_it_back() {
     let mut desk = Desk::new(8);
     let kept = desk.schedule(5);
-    let none = |_, _| Ok::<_, std::convert::Infallible>(Vec::new());
+    let none = |_, _| Ok::<_, std::convert::Infallible>(Page::nothing());
     let ids = |desk: &Desk| -> Vec<EventId> {
-        desk.agenda.list(desk.guest, None, 10, none).unwrap().iter().map(|event| event.id()).collect()
+        desk.agenda.list(desk.guest, None, 10, 1000, none).unwrap().iter().map(|event| event.id()).collect()
     };
     let new = NewEvent { kind: "k".into(), payload: Arc::from([]), due_ms: 3, repeat: None };
     let scheduled = desk.agenda.schedule(desk.guest, new).unwrap();
@@ -247,4 +260,139 @@ fn a_repeating_event_that_is_far_behind_runs_once_for_all_or_once_for_each() {
         assert_eq!(desk.run(109).len(), runs);
         assert_eq!(desk.disk.values().map(|event| event.due_ms).collect::<Vec<_>>(), [110]);
     }
+}
+
+#[test]
+fn memory_does_not_grow_with_large_payloads_and_all_events_run_in_order() {
+    let mut before = Desk::new(32);
+    // The fifth is larger than all that may be in memory.
+    let sizes = [400, 400, 300, 10, 5000, 900, 0, 600, 600];
+    for (due_ms, bytes) in (1..).zip(sizes) {
+        before.schedule_sized(due_ms, bytes);
+        assert!(before.agenda.guests[0].window.bytes() <= 1000);
+    }
+    let mut desk = before.restarted();
+    let mut ran = Vec::new();
+    for now_ms in 0..10 {
+        ran.extend(desk.run(now_ms));
+        let window = &desk.agenda.guests[0].window;
+        let last = window.iter().last().map_or(0, |event| event.payload.len());
+        assert!(window.bytes() - last <= 1000);
+    }
+    assert_eq!(ran, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+}
+
+#[test]
+fn a_page_that_is_short_because_its_events_are_large_moves_the_horizon_only_as_far_as_it_goes() {
+    let mut before = Desk::new(32);
+    (1..=3).for_each(|due_ms| _ = before.schedule_sized(due_ms, 200));
+    let mut desk = before.restarted();
+    let (number, claim) = desk.wanted_page(0).expect("the first page");
+    assert_eq!(claim.max_bytes, 250);
+    let page = desk.read(&claim);
+    assert_eq!((page.events.len(), page.is_last), (1, false));
+    desk.agenda.page(number, page);
+    let (_, claim) = desk.wanted_page(0).expect("the next page");
+    assert_eq!(claim.after, Some(Place { next_ms: 1, sequence: 1 }));
+}
+
+#[test]
+fn a_page_that_comes_when_memory_has_no_room_for_it_is_not_read_again_at_once() {
+    // Three may be in memory; pages are of one.
+    let mut desk = Desk::new(3);
+    for due_ms in [9, 8, 7, 6] {
+        desk.schedule(due_ms);
+    }
+    let in_memory = desk.agenda.counts().in_memory;
+    assert!((2..=3).contains(&in_memory), "{in_memory}");
+    assert_eq!(desk.wanted_page(0), None);
+    assert_eq!(desk.run(9), [6, 7, 8, 9]);
+}
+
+#[test]
+fn what_is_known_of_an_event_tells_whether_it_is_still_so() {
+    let mut desk = Desk::new(8);
+    let id = desk.schedule(5);
+    let event = Arc::clone(&desk.disk[&id.sequence]);
+    assert!(desk.agenda.is_current(&event));
+    let failed = event.failed(5, "no", 1, 3);
+    assert!(!desk.agenda.is_current(&failed));
+    desk.agenda.replace(&event, Some(failed.clone()));
+    assert!(desk.agenda.is_current(&failed) && !desk.agenda.is_current(&event), "before the commit too");
+    desk.commit(5);
+    assert!(desk.agenda.is_current(&failed) && !desk.agenda.is_current(&event));
+    desk.agenda.replace(&Arc::new(failed.clone()), None);
+    desk.commit(5);
+    assert!(!desk.agenda.is_current(&failed));
+    let far = desk.schedule(5000);
+    let far = Arc::clone(&desk.disk[&far.sequence]);
+    assert!(desk.agenda.is_current(&far), "only the disk knows better");
+}
+
+#[test]
+#[should_panic(expected = "was not")]
+#[cfg(debug_assertions)]
+fn an_event_that_is_taken_for_what_it_is_not_is_a_mistake_of_the_host() {
+    let mut desk = Desk::new(8);
+    let id = desk.schedule(5);
+    let event = Arc::clone(&desk.disk[&id.sequence]);
+    desk.agenda.replace(&event, None);
+    desk.commit(0);
+    desk.agenda.replace(&event, None);
+    desk.commit(0);
+}
+
+#[test]
+fn counts_go_to_the_store_as_differences_once_for_each_guest() {
+    let mut desk = Desk::new(8);
+    let ids = [5, 6, 7].map(|due_ms| desk.schedule(due_ms));
+    let [first, second, _] = ids.map(|id| Arc::clone(&desk.disk[&id.sequence]));
+    let mut batch = Batch { number: 9, ..Batch::default() };
+    desk.agenda.replace(&first, None);
+    desk.agenda.commit(0, &mut batch);
+    desk.agenda.replace(&second, Some(second.failed(0, "no", 1, 1)));
+    desk.agenda.commit(0, &mut batch);
+    assert_eq!(batch.counts, [EventCount { guest: "rules".into(), pending: -1, parked: 1 }]);
+    assert_eq!(desk.agenda.counts(), AgendaCounts { pending: 2, in_memory: 1, parked: 1 });
+}
+
+#[test]
+fn in_a_shared_store_nothing_follows_from_counts_and_earlier_events_that_are_free_are_taken_in() {
+    let mut desk = Desk::new(8);
+    desk.agenda = Agenda::new(desk.agenda.limits.clone(), &[], 1).exclusive(false);
+    desk.guest = desk.agenda.guest(&"rules".into());
+    desk.agenda.set_running(desk.guest, true);
+    let (number, claim) = desk.wanted_page(0).expect("though none is pending as far as is known");
+    assert_eq!(desk.agenda.find(desk.guest, 77), Known::AsOnDisk);
+    desk.agenda.page(number, desk.read(&claim));
+    let (number, claim) = desk.wanted_page(6).expect("the next page");
+    assert_eq!(claim.after.map(|after| after.next_ms), Some(10));
+    // Another host has scheduled it for earlier, and gone.
+    let page = Page { events: vec![Event::sample(1 << 40, 6)], is_last: true };
+    desk.agenda.page(number, page);
+    assert_eq!(desk.run(6), [6]);
+    assert_eq!(desk.agenda.counts().pending, 0, "one that was never counted");
+}
+
+#[test]
+fn an_event_is_claimed_with_its_batch_if_it_stays_in_memory_and_given_back_when_it_has_to_go() {
+    let mut desk = Desk::new(2);
+    desk.agenda = Agenda::new(desk.agenda.limits.clone(), &[], 1).exclusive(false);
+    desk.guest = desk.agenda.guest(&"rules".into());
+    desk.agenda.set_running(desk.guest, true);
+    let (number, claim) = desk.wanted_page(0).expect("the first page");
+    desk.agenda.page(number, desk.read(&claim));
+    let mut batch = Batch { number: 1, ..Batch::default() };
+    for due_ms in [7, 6, 5, 9000] {
+        let new = NewEvent { kind: "k".into(), payload: Arc::from([]), due_ms, repeat: None };
+        desk.agenda.schedule(desk.guest, new).unwrap();
+        desk.agenda.commit(0, &mut batch);
+    }
+    let claimed = batch.events.iter().map(|change| matches!(change, EventChange::Put { claimed: true, .. }));
+    assert_eq!(claimed.collect::<Vec<_>>(), [true, true, true, false]);
+    // One of them is in memory, and the others are given back when the store has their leases.
+    assert_eq!(desk.agenda.counts().in_memory, 1);
+    assert_eq!(desk.agenda.take_wishes(0, 0), []);
+    let from = Place { next_ms: 5, sequence: 4 };
+    assert_eq!(desk.agenda.take_wishes(0, 1), [Wish::Release { guest: "rules".into(), from }]);
 }

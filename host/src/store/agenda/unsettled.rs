@@ -31,9 +31,9 @@ impl Unsettled {
         self.changes.get(&sequence).map(|(_, now)| now)
     }
 
-    /// Every event that may differ and is pending.
-    pub fn pending(&self) -> impl Iterator<Item = &Arc<Event>> {
-        self.changes.values().filter_map(|(_, now)| now.as_ref())
+    /// Every event that may differ and is pending, with the batch that makes it what it is.
+    pub fn pending(&self) -> impl Iterator<Item = (u64, &Arc<Event>)> {
+        self.changes.values().filter_map(|(batch, now)| Some((*batch, now.as_ref()?)))
     }
 
     /// Everything up to that batch is on disk, and whatever is read from now on sees it.

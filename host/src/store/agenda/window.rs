@@ -1,6 +1,7 @@
 //! The next events of one guest, in memory, in the order in which they are run. A window is complete up to its horizon:
-//! every event that stands before it is here. It holds a bounded number of events: one too many pushes out those that
-//! come last, and the horizon comes nearer.
+//! every event that stands before it is here. It holds a bounded number of events, and of bytes of payload, which only one
+//! that is larger than a quarter of that can exceed: too many push out those that come last, and the horizon comes
+//! nearer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,12 +17,17 @@ pub(super) struct Window {
     places: FxHashMap<u64, Place>,
     /// The last place up to which nothing is missing; `None` when nothing is known yet.
     horizon: Option<Place>,
-    capacity: usize,
+    /// Of the payloads.
+    bytes: usize,
+    max_events: usize,
+    max_bytes: usize,
 }
 
 impl Window {
-    pub fn new(capacity: usize) -> Self {
-        Self { events: BTreeMap::new(), places: FxHashMap::default(), horizon: None, capacity }
+    /// An empty window. It has room for one event at least.
+    pub fn new(max_events: usize, max_bytes: usize) -> Self {
+        let (max_events, max_bytes) = (max_events.max(1), max_bytes.max(1));
+        Self { events: BTreeMap::new(), places: FxHashMap::default(), horizon: None, bytes: 0, max_events, max_bytes }
     }
 
     pub fn len(&self) -> usize {
@@ -30,6 +36,16 @@ impl Window {
 
     pub fn horizon(&self) -> Option<Place> {
         self.horizon
+    }
+
+    /// The first place behind the horizon.
+    pub fn beyond(&self) -> Place {
+        self.horizon.map_or(Place::FIRST, |Place { next_ms, sequence }| Place { next_ms, sequence: sequence + 1 })
+    }
+
+    /// Whether less than half of it is taken.
+    pub fn has_room(&self) -> bool {
+        self.events.len() < self.max_events.div_ceil(2) && self.bytes < self.max_bytes.div_ceil(2)
     }
 
     /// Nothing is missing up to there: a page has come.
@@ -58,38 +74,50 @@ impl Window {
     /// Takes an event in, instead of what the window had under its sequence.
     pub fn insert(&mut self, event: Arc<Event>) {
         self.remove(event.sequence);
+        self.bytes += event.payload.len();
         self.places.insert(event.sequence, event.place());
         self.events.insert(event.place(), event);
     }
 
     pub fn remove(&mut self, sequence: u64) {
-        if let Some(place) = self.places.remove(&sequence) {
-            self.events.remove(&place);
+        if let Some(event) = self.places.remove(&sequence).and_then(|place| self.events.remove(&place)) {
+            self.bytes -= event.payload.len();
         }
     }
 
-    /// Pushes out what is too much, down to three quarters of what there may be. Answers the first place that is not
-    /// in memory any more.
-    pub fn trim(&mut self) -> Option<Place> {
-        if self.events.len() <= self.capacity {
-            return None;
+    /// Pushes out what is too much, down to about three quarters of what there may be: never so far that it has room, or
+    /// what was pushed out would be read again at once. Answers whether anything was pushed out.
+    pub fn trim(&mut self) -> bool {
+        if self.events.len() <= self.max_events && self.bytes <= self.max_bytes {
+            return false;
         }
-        let mut pushed_out = None;
-        while self.events.len() > (self.capacity / 4 * 3).max(1)
-            && let Some((place, event)) = self.events.pop_last()
-        {
-            self.places.remove(&event.sequence);
-            pushed_out = Some(place);
+        let (kept_events, kept_bytes) = ((self.max_events * 3 / 4).max(1), self.max_bytes / 4 * 3);
+        let mut has_shrunk = false;
+        while let Some(last) = self.events.last_entry() {
+            let (sequence, bytes) = (last.get().sequence, last.get().payload.len());
+            if self.events.len() <= kept_events && self.bytes - bytes <= kept_bytes {
+                break;
+            }
+            self.remove(sequence);
+            has_shrunk = true;
         }
-        let last = self.events.last_key_value().map(|(place, _)| *place);
-        self.horizon = self.horizon.min(last);
-        pushed_out
+        if has_shrunk {
+            self.horizon = self.horizon.min(self.events.last_key_value().map(|(place, _)| *place));
+        }
+        has_shrunk
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.events.clear();
         self.places.clear();
+        self.bytes = 0;
         self.horizon = None;
+    }
+
+    /// Payload bytes in memory.
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 }

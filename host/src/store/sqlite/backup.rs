@@ -1,12 +1,12 @@
 //! A copy of everything as it is at one moment, while the host goes on. The copy is written beside the wanted file under
-//! a name of its own, and gets its name only when it is whole and on disk. Put into an empty data directory as
+//! a name of its own, and gets its name only when it is whole and on disk; an interrupted one is removed. Put into an empty data directory as
 //! `world.db` it is a world.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use tempfile::TempPath;
 
 use super::{errors, files};
@@ -14,32 +14,57 @@ use crate::store::StoreError;
 
 /// Writes the copy. There must be no such file.
 pub fn write(connection: &Connection, file: &Path) -> Result<(), StoreError> {
-    copy(connection, file).map_err(|reason| StoreError::Backup { file: file.to_owned(), reason })
-}
-
-fn copy(connection: &Connection, file: &Path) -> Result<(), String> {
     const EXISTS: &str = "there is a file of that name already";
-    let io = |error: io::Error| error.to_string();
-    let file = std::path::absolute(file).map_err(io)?;
-    let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
-        return Err("it names no file".to_owned());
+    let refused = |reason: &dyn ToString| StoreError::Backup { file: file.to_owned(), reason: reason.to_string() };
+    let io = |error: io::Error| refused(&error);
+    let path = std::path::absolute(file).map_err(io)?;
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(refused(&"it names no file"));
     };
-    if file.symlink_metadata().is_ok() {
-        return Err(EXISTS.to_owned());
+    if path.symlink_metadata().is_ok() {
+        return Err(refused(&EXISTS));
     }
-    let partial = tempfile::Builder::new()
-        .prefix(&format!(".{}.", name.to_string_lossy()))
-        .suffix(".partial")
-        .tempfile_in(folder)
-        .map_err(|error| error.to_string())?
-        .into_temp_path();
-    fill(connection, &partial).map_err(|error| errors::reason(&error))?;
-    File::open(&partial).and_then(|copy| copy.sync_all()).map_err(io)?;
-    partial.persist_noclobber(&file).map_err(|refused| match refused.error.kind() {
-        io::ErrorKind::AlreadyExists => EXISTS.to_owned(),
-        _ => refused.error.to_string(),
+    let prefix = format!(".{}.", name.to_string_lossy());
+    remove_leftovers(folder, &prefix);
+    let partial = tempfile::Builder::new().prefix(&prefix).suffix(SUFFIX).tempfile_in(folder).map_err(io)?;
+    let (opened, partial) = partial.into_parts();
+    // By this it is known from a leftover. A file system that has no locks has backups all the same.
+    let _ = opened.try_lock();
+    fill(connection, &partial).map_err(|error| match error.sqlite_error_code() {
+        Some(ErrorCode::OperationInterrupted) => StoreError::BackupInterrupted { file: file.to_owned() },
+        _ => refused(&errors::reason(&error)),
+    })?;
+    opened.sync_all().map_err(io)?;
+    partial.persist_noclobber(&path).map_err(|error| match error.error.kind() {
+        io::ErrorKind::AlreadyExists => refused(&EXISTS),
+        _ => io(error.error),
     })?;
     files::sync_directory(folder).map_err(io)
+}
+
+/// How the names of copies end that are not whole.
+const SUFFIX: &str = ".partial";
+
+/// Removes copies for the same name whose writing was cut short by the end of the process. What cannot be removed is in
+/// nobody's way.
+fn remove_leftovers(folder: &Path, prefix: &str) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let is_random = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let random = name.to_str().and_then(|name| name.strip_prefix(prefix)?.strip_suffix(SUFFIX));
+        // One that is being written is locked.
+        if random.is_some_and(is_random) && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+            drop(journal_of(&entry.path()));
+            let _ = files::remove(&entry.path());
+        }
+    }
+}
+
+fn journal_of(partial: &Path) -> Journal {
+    let mut journal = partial.as_os_str().to_owned();
+    journal.push("-journal");
+    Journal(journal)
 }
 
 /// Removes the journal of a copy that has failed; the copy itself removes itself.
@@ -53,9 +78,7 @@ impl Drop for Journal {
 }
 
 fn fill(connection: &Connection, partial: &TempPath) -> rusqlite::Result<()> {
-    let mut journal = partial.as_os_str().to_owned();
-    journal.push("-journal");
-    let _journal = Journal(journal);
+    let _journal = journal_of(partial);
     let name = partial.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(partial.to_path_buf()))?;
     connection.execute("VACUUM INTO ?1", [name])?;
     // A run of its own: the log of the original is nothing to the copy.

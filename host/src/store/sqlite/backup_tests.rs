@@ -1,7 +1,11 @@
+//! Copies of a running world: whole or not there, whatever comes in between.
+
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::scratch::{all_events, commit_and_be_killed, files, last_number, numbered, open, sequences};
 use crate::store::{Store, StoreError};
+use crate::world::WorldChange;
 
 #[test]
 fn a_backup_put_into_an_empty_directory_is_a_world_and_goes_on_from_there() {
@@ -19,7 +23,7 @@ fn a_backup_put_into_an_empty_directory_is_a_world_and_goes_on_from_there() {
 
     let copy = open(elsewhere.path());
     let loaded = copy.load().unwrap();
-    assert_eq!((last_number(&loaded), loaded.next_sequence, loaded.is_new), (3, 4, false));
+    assert_eq!((last_number(&loaded), loaded.next_sequence), (3, 4));
     drop(copy);
     commit_and_be_killed(elsewhere.path(), 4..=5);
     let copy = open(elsewhere.path());
@@ -73,4 +77,61 @@ fn a_backup_holds_no_commit_up() {
         backup.join().unwrap().unwrap();
     });
     assert!(copy.exists());
+}
+
+#[test]
+fn an_interrupted_backup_leaves_nothing_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut writer = store.writer(vec![]).unwrap();
+    for number in 1..=100 {
+        let mut batch = numbered(number);
+        let key = format!("bulk {number}").into();
+        batch.world.push(WorldChange::Kv { space: "rules".into(), key, value: Some(vec![7; 100_000]) });
+        writer.commit(&[batch]).unwrap();
+    }
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut reader = store.reader().unwrap();
+    let interrupt = reader.interrupter().unwrap();
+    let has_ended = AtomicBool::new(false);
+    let told = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !has_ended.load(Ordering::Relaxed) {
+                interrupt();
+            }
+        });
+        // A busy machine may leave no time for it.
+        let mut told = Ok(());
+        for attempt in 0..50 {
+            told = reader.backup(&elsewhere.path().join(format!("copy {attempt}")));
+            if told.is_err() {
+                break;
+            }
+            fs::remove_file(elsewhere.path().join(format!("copy {attempt}"))).unwrap();
+        }
+        has_ended.store(true, Ordering::Relaxed);
+        told
+    });
+    assert!(matches!(told, Err(StoreError::BackupInterrupted { .. })), "{told:?}");
+    assert_eq!(files(elsewhere.path()).len(), 0);
+    reader.backup(&elsewhere.path().join("copy")).unwrap();
+}
+
+#[test]
+fn what_a_kill_has_left_of_a_backup_goes_when_it_is_made_again() {
+    let directory = tempfile::tempdir().unwrap();
+    commit_and_be_killed(directory.path(), 1..=1);
+    let mut reader = open(directory.path()).reader().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let file = |name: &str| elsewhere.path().join(name);
+    let leftovers = [".copy.db.aB3xyz.partial", ".copy.db.aB3xyz.partial-journal", ".copy.db.000000.partial"];
+    let others = [".copy.db.be-ing.partial", ".copy.aB3xyz.partial", ".copy.db..partial", "copy.db.aB3xyz.partial"];
+    leftovers.iter().chain(&others).for_each(|name| fs::write(file(name), "half a copy").unwrap());
+    // One that is being written just now.
+    let written = fs::File::create(file(".copy.db.busy00.partial")).unwrap();
+    written.try_lock().unwrap();
+    reader.backup(&file("copy.db")).unwrap();
+    let mut expected = [&others[..], &["copy.db", ".copy.db.busy00.partial"]].concat();
+    expected.sort_unstable();
+    assert_eq!(files(elsewhere.path()).into_keys().collect::<Vec<_>>(), expected);
 }

@@ -28,10 +28,11 @@ pub fn opening_io(file: &Path, error: &io::Error) -> StoreError {
 }
 
 fn told(file: &Path, error: &Error, outside: impl Fn(&Path, String) -> StoreError) -> StoreError {
-    if comes_from_outside(error) {
-        outside(file, reason(error))
-    } else {
-        StoreError::Damaged { file: file.to_owned(), reason: reason(error) }
+    match error.sqlite_error_code() {
+        // The statement is to blame: it was given what no database of this kind can hold.
+        Some(ErrorCode::TooBig) => StoreError::TooLarge { file: file.to_owned() },
+        _ if comes_from_outside(error) => outside(file, reason(error)),
+        _ => StoreError::Damaged { file: file.to_owned(), reason: reason(error) },
     }
 }
 
@@ -93,11 +94,18 @@ mod tests {
             assert!(writing(file, &failure(code)).is_temporary(), "{code}");
         }
         for code in [ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB, ffi::SQLITE_CORRUPT_INDEX] {
-            assert!(matches!(writing(file, &failure(code)), StoreError::Damaged { .. }), "{code}");
+            assert!(writing(file, &failure(code)).is_damage() && reading(file, &failure(code)).is_damage(), "{code}");
         }
         assert_eq!(
             writing(file, &failure(ffi::SQLITE_FULL)).to_string(),
             "the database data/world.db cannot be written: the disk is full; make room or mend the disk"
         );
+    }
+
+    #[test]
+    fn a_value_that_no_database_can_hold_damages_none_and_is_not_tried_again() {
+        let error = writing(Path::new("data/world.db"), &failure(ffi::SQLITE_TOOBIG));
+        assert!(!error.is_damage() && !error.is_temporary());
+        assert!(error.to_string().contains("lower guest.max_payload_kb"), "{error}");
     }
 }

@@ -22,7 +22,7 @@ pub fn load(connection: &Connection) -> Result<Loaded> {
     let named = |id: ThinkerId| names.get(&i64::from(id.0)).map(|name| (id, Arc::clone(name)));
     let next = |name| counter(&moment, name).map(|value| value.unwrap_or(1) as u64);
     Ok(Loaded {
-        is_new: counter(&moment, "commits")?.unwrap_or(0) == 0,
+        is_exclusive: true,
         thinkers: used.into_iter().filter_map(named).collect(),
         guests,
         next_sequence: next("next_sequence")?,
@@ -42,8 +42,8 @@ fn guests(connection: &Connection) -> Result<(Names, Vec<StoredGuest>)> {
             name: Arc::clone(&name),
             initialised: row.get(2)?,
             state: row.get(3)?,
-            pending: row.get::<_, i64>(4)? as u64,
-            parked: row.get::<_, i64>(5)? as u64,
+            pending: row.get::<_, i64>(4)?.max(0) as u64,
+            parked: row.get::<_, i64>(5)?.max(0) as u64,
         };
         Ok(((row.get(0)?, name), guest))
     })?;

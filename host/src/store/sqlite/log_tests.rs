@@ -3,10 +3,12 @@
 
 use std::fs::{self, OpenOptions};
 
+use super::Files;
 use super::scratch::{
     all_events, commit_and_be_killed, files, last_number, numbered, open, put_back, refusal, sequences,
 };
-use crate::store::{SqliteStore, Store, StoreError};
+use super::write::SqliteWriter;
+use crate::store::{SqliteStore, Store, StoreError, StoreWriter};
 
 #[test]
 fn a_log_that_was_deleted_or_cut_anywhere_is_missed_and_brought_back_it_is_whole_again() {
@@ -175,6 +177,52 @@ fn a_log_that_is_deleted_while_the_host_runs_is_noticed_and_nothing_is_lost() {
         assert!(text.contains("was deleted or replaced while the host ran; all that was committed"), "{text}");
         assert_eq!(last_number(&open(directory.path()).load().unwrap()), 2);
     }
+}
+
+/// A writer with batch 1 on disk, and batch 2 committed but not yet counted.
+fn between_a_commit_and_its_count(directory: &std::path::Path) -> SqliteWriter {
+    drop(open(directory).writer(vec![]).unwrap());
+    let mut writer = SqliteWriter::open(&Files::of(directory), vec![]).unwrap();
+    writer.commit(&[numbered(1)]).unwrap();
+    writer.transact(&[numbered(2)]).unwrap();
+    writer
+}
+
+#[test]
+fn a_log_that_is_deleted_right_after_a_commit_does_not_have_it_called_unwritten() {
+    for told_at in ["the upkeep", "the next commit", "the stop"] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut writer = between_a_commit_and_its_count(directory.path());
+        fs::remove_file(directory.path().join("world.db-wal")).unwrap();
+        writer.committed().unwrap();
+        let told = match told_at {
+            "the upkeep" => writer.upkeep(false),
+            "the next commit" => writer.commit(&[numbered(3)]),
+            _ => Box::new(writer).close(),
+        };
+        assert!(matches!(told, Err(StoreError::LogTaken { .. })), "{told_at}: {told:?}");
+        assert_eq!(last_number(&open(directory.path()).load().unwrap()), 2, "{told_at}");
+    }
+}
+
+#[test]
+fn a_commit_that_may_have_gone_with_its_log_is_not_called_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = between_a_commit_and_its_count(directory.path());
+    OpenOptions::new().write(true).open(directory.path().join("world.db-wal")).unwrap().set_len(5000).unwrap();
+    assert!(matches!(writer.committed(), Err(StoreError::LogCut { .. })));
+}
+
+#[test]
+fn a_log_that_cannot_be_tidied_up_at_the_stop_is_left_for_the_next_start() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(open(directory.path()).writer(vec![]).unwrap());
+    let mut writer = SqliteWriter::open(&Files::of(directory.path()), vec![]).unwrap();
+    writer.commit(&[numbered(1)]).unwrap();
+    writer.use_log();
+    Box::new(writer).close().unwrap();
+    assert!(files(directory.path())["world.db-wal"].len() > 4096);
+    assert_eq!(last_number(&open(directory.path()).load().unwrap()), 1);
 }
 
 #[test]

@@ -10,10 +10,10 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::SqliteStore;
-use super::scratch::{event, open};
+use super::scratch::open;
 use crate::store::{
-    Batch, Claim, Event, EventChange, EventCount, EventId, EventQuery, GuestChange, LATEST_MS, Loaded, MissedRuns,
-    Place, Repetition, Store, StoreReader, StoreWriter, StoredGuest,
+    Batch, Claim, Event, EventChange, EventCount, EventId, EventQuery, GuestChange, LATEST_MS, ListedEvent, Loaded,
+    MissedRuns, Page, Place, Repetition, Store, StoreReader, StoreWriter, StoredGuest,
 };
 use crate::world::{EntityId, EntitySnapshot, Position, ThinkerId, WorldChange};
 
@@ -30,14 +30,28 @@ enum Step {
     List {
         guest: Option<usize>,
         parked_only: bool,
-        limit: usize,
+        longest_payload: usize,
+        size: PageSize,
     },
     /// Claims all events of a guest until a time, in pages.
     Claim {
         guest: usize,
         until_ms: u64,
-        limit: usize,
+        size: PageSize,
     },
+}
+
+/// How large a page may be.
+#[derive(Debug, Clone, Copy)]
+struct PageSize {
+    limit: usize,
+    max_bytes: usize,
+}
+
+impl PageSize {
+    const fn of(limit: usize) -> Self {
+        Self { limit, max_bytes: usize::MAX }
+    }
 }
 
 #[derive(Default)]
@@ -48,17 +62,26 @@ struct Model {
     next_sequence: Option<u64>,
     events: BTreeMap<u64, Event>,
     guests: BTreeMap<String, StoredGuest>,
-    commits: usize,
 }
 
 impl Model {
+    /// Applies a batch, once it takes away no more events than were counted.
+    fn apply_within_counts(&mut self, batch: &mut Batch) {
+        for EventCount { guest, pending, parked } in &mut batch.counts {
+            let counted = self.guest(guest);
+            *pending = (*pending).max(-(counted.pending as i64));
+            *parked = (*parked).max(-(counted.parked as i64));
+        }
+        self.apply(batch);
+    }
+
     fn apply(&mut self, batch: &Batch) {
         for change in &batch.world {
             self.apply_world(change.clone());
         }
         for change in &batch.events {
             match change {
-                EventChange::Put(event) => self.events.insert(event.sequence, (**event).clone()),
+                EventChange::Put { event, .. } => self.events.insert(event.sequence, (**event).clone()),
                 EventChange::Removed { sequence } => self.events.remove(sequence),
             };
         }
@@ -70,7 +93,8 @@ impl Model {
         }
         for EventCount { guest, pending, parked } in &batch.counts {
             let guest = self.guest(guest);
-            (guest.pending, guest.parked) = (*pending, *parked);
+            guest.pending = guest.pending.strict_add_signed(*pending);
+            guest.parked = guest.parked.strict_add_signed(*parked);
         }
         self.next_sequence = batch.next_sequence.or(self.next_sequence);
     }
@@ -112,7 +136,7 @@ impl Model {
     }
 
     fn check_loaded(&self, loaded: Loaded) {
-        assert_eq!(loaded.is_new, self.commits == 0);
+        assert!(loaded.is_exclusive);
         assert_eq!(loaded.next_sequence, self.next_sequence.unwrap_or(1));
         assert_eq!(loaded.world.next_id, self.next_entity_id.unwrap_or(1));
         let names: BTreeMap<ThinkerId, Arc<str>> = loaded.thinkers.into_iter().collect();
@@ -137,13 +161,22 @@ impl Model {
     }
 }
 
-/// Reads page by page, up to the first that is not full.
-fn in_pages(limit: usize, mut page: impl FnMut(Option<&Event>) -> Vec<Event>) -> Vec<Event> {
-    let mut events: Vec<Event> = Vec::new();
+/// Reads page by page up to the last. Each is as long as it may be and no longer.
+fn in_pages<E>(size: PageSize, event: fn(&E) -> &Event, mut page: impl FnMut(Option<&Event>) -> Page<E>) -> Vec<E> {
+    let bytes_of = |listed: &E| event(listed).payload.len();
+    let mut events: Vec<E> = Vec::new();
+    // The payloads of the page before, where it ended for their sake.
+    let mut before: Option<usize> = None;
     loop {
-        let next = page(events.last());
-        let is_last = next.len() < limit;
-        assert!(next.len() <= limit);
+        let Page { events: next, is_last } = page(events.last().map(event));
+        let bytes: usize = next.iter().map(bytes_of).sum();
+        assert!(next.len() <= size.limit && (bytes <= size.max_bytes || next.len() == 1));
+        assert!(is_last || !next.is_empty());
+        if let Some(first) = next.first() {
+            let fits = before.is_some_and(|before| before + bytes_of(first) <= size.max_bytes);
+            assert!(!fits, "the page before had room for it");
+        }
+        before = (next.len() < size.limit).then_some(bytes);
         events.extend(next);
         if is_last {
             return events;
@@ -173,10 +206,9 @@ impl Bench {
     fn take(&mut self, step: Step, directory: &Path) {
         let (_, writer, reader) = self.open.as_mut().unwrap();
         match step {
-            Step::Commit(batches) => {
+            Step::Commit(mut batches) => {
+                batches.iter_mut().for_each(|batch| self.model.apply_within_counts(batch));
                 writer.commit(&batches).unwrap();
-                batches.iter().for_each(|batch| self.model.apply(batch));
-                self.model.commits += 1;
             }
             Step::Close => {
                 let (store, writer, reader) = self.open.take().unwrap();
@@ -189,25 +221,41 @@ impl Bench {
                 self.open = None;
                 self.start(directory);
             }
-            Step::List { guest, parked_only, limit } => {
+            Step::List { guest, parked_only, longest_payload, size } => {
                 let guest = guest.map(|guest| Arc::from(GUESTS[guest]));
-                let listed = in_pages(limit, |last| {
-                    let after = last.map(Event::id);
-                    reader.events(&EventQuery { guest: guest.clone(), parked_only, after, limit }).unwrap()
-                });
+                let PageSize { limit, max_bytes } = size;
+                let listed = in_pages(
+                    size,
+                    |listed: &ListedEvent| &listed.event,
+                    |last| {
+                        let (guest, after) = (guest.clone(), last.map(Event::id));
+                        let query = EventQuery { guest, parked_only, after, limit, max_bytes, longest_payload };
+                        reader.events(&query).unwrap()
+                    },
+                );
                 let is_asked = |event: &&Event| {
                     guest.as_ref().is_none_or(|guest| event.guest == *guest) && event.parked >= parked_only
                 };
-                let mut expected: Vec<_> = self.model.events.values().filter(is_asked).cloned().collect();
-                expected.sort_by_key(Event::id);
+                let expected = self.model.events.values().filter(is_asked).map(|event| {
+                    let is_short = event.payload.len() <= longest_payload;
+                    let payload = if is_short { Arc::clone(&event.payload) } else { Arc::from([]) };
+                    ListedEvent { event: Event { payload, ..event.clone() }, payload_bytes: event.payload.len() }
+                });
+                let mut expected: Vec<_> = expected.collect();
+                expected.sort_by_key(|listed| listed.event.id());
                 assert_eq!(listed, expected);
             }
-            Step::Claim { guest, until_ms, limit } => {
+            Step::Claim { guest, until_ms, size } => {
                 let until = Place { next_ms: until_ms, sequence: 7 };
-                let claimed = in_pages(limit, |last| {
-                    let after = last.map(Event::place);
-                    reader.claim(&Claim { guest: GUESTS[guest].into(), after, until, limit }).unwrap()
-                });
+                let PageSize { limit, max_bytes } = size;
+                let claimed = in_pages(
+                    size,
+                    |event| event,
+                    |last| {
+                        let after = last.map(Event::place);
+                        reader.claim(&Claim { guest: GUESTS[guest].into(), after, until, limit, max_bytes }).unwrap()
+                    },
+                );
                 let is_asked =
                     |event: &&Event| *event.guest == *GUESTS[guest] && !event.parked && event.place() <= until;
                 let mut expected: Vec<_> = self.model.events.values().filter(is_asked).cloned().collect();
@@ -249,7 +297,7 @@ fn event_change() -> impl Strategy<Value = EventChange> {
             missed: if sequence % 2 == 0 { MissedRuns::Coalesce } else { MissedRuns::CatchUp },
         });
         let error = repeat.map(|_| "no".into());
-        EventChange::Put(Arc::new(Event {
+        let event = Event {
             guest: GUESTS[sequence as usize % 3].into(),
             kind: ["ripen", "settle"][sequence as usize % 2].into(),
             payload: vec![7; sequence as usize].into(),
@@ -258,8 +306,9 @@ fn event_change() -> impl Strategy<Value = EventChange> {
             attempts,
             parked,
             error,
-            ..event(sequence, due_ms)
-        }))
+            ..Event::sample(sequence, due_ms)
+        };
+        EventChange::Put { event: Arc::new(event), claimed: sequence % 2 == 0 }
     });
     prop_oneof![4 => put, 1 => (1..14u64).prop_map(|sequence| EventChange::Removed { sequence })]
 }
@@ -273,15 +322,16 @@ fn guest_change() -> impl Strategy<Value = GuestChange> {
 }
 
 fn batch() -> impl Strategy<Value = Batch> {
-    let count = (0..3usize, 0..9u64, 0..9u64).prop_map(|(guest, pending, parked)| EventCount {
+    let count = (0..3usize, -5..9i64, -5..9i64).prop_map(|(guest, pending, parked)| EventCount {
         guest: GUESTS[guest].into(),
         pending,
         parked,
     });
     let parts =
-        (vec(world_change(), 0..5), data(), vec(event_change(), 0..8), vec(count, 0..2), vec(guest_change(), 0..2));
+        (vec(world_change(), 0..5), data(), vec(event_change(), 0..8), option::of(count), vec(guest_change(), 0..2));
     (parts, option::of(1..99u64)).prop_map(|((mut world, data, events, counts, guests), next_sequence)| {
         world.extend(data);
+        let counts = counts.into_iter().collect();
         Batch { number: 1, world, events, counts, guests, next_sequence, bytes: 0 }
     })
 }
@@ -298,15 +348,20 @@ fn data() -> impl Strategy<Value = Vec<WorldChange>> {
     })
 }
 
+fn page_size() -> impl Strategy<Value = PageSize> {
+    (1..7usize, prop_oneof![Just(usize::MAX), 0..40usize]).prop_map(|(limit, max_bytes)| PageSize { limit, max_bytes })
+}
+
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         5 => vec(batch(), 1..4).prop_map(Step::Commit),
         1 => Just(Step::Close),
         1 => Just(Step::Kill),
-        2 => (option::of(0..3usize), any::<bool>(), 1..7usize)
-            .prop_map(|(guest, parked_only, limit)| Step::List { guest, parked_only, limit }),
-        3 => (0..3usize, time(), 1..7usize)
-            .prop_map(|(guest, until_ms, limit)| Step::Claim { guest, until_ms, limit }),
+        2 => (option::of(0..3usize), any::<bool>(), prop_oneof![Just(usize::MAX), 0..14usize], page_size()).prop_map(
+            |(guest, parked_only, longest_payload, size)| Step::List { guest, parked_only, longest_payload, size }
+        ),
+        3 => (0..3usize, time(), page_size())
+            .prop_map(|(guest, until_ms, size)| Step::Claim { guest, until_ms, size }),
     ]
 }
 
@@ -321,16 +376,21 @@ proptest! {
         for step in steps {
             bench.take(step, directory.path());
         }
-        bench.take(Step::List { guest: None, parked_only: false, limit: 3 }, directory.path());
+        let (size, longest_payload) = (PageSize { limit: 3, max_bytes: 20 }, usize::MAX);
+        bench.take(Step::List { guest: None, parked_only: false, longest_payload, size }, directory.path());
         for guest in 0..GUESTS.len() {
-            bench.take(Step::Claim { guest, until_ms: LATEST_MS, limit: 3 }, directory.path());
+            bench.take(Step::Claim { guest, until_ms: LATEST_MS, size }, directory.path());
         }
         bench.take(Step::Kill, directory.path());
     }
 }
 
 fn page(reader: &mut dyn StoreReader, after: Option<Place>, limit: usize) -> Vec<Event> {
-    reader.claim(&Claim { guest: "rules".into(), after, until: Place::LAST, limit }).unwrap()
+    claimed(reader, after, PageSize::of(limit)).events
+}
+
+fn claimed(reader: &mut dyn StoreReader, after: Option<Place>, PageSize { limit, max_bytes }: PageSize) -> Page {
+    reader.claim(&Claim { guest: "rules".into(), after, until: Place::LAST, limit, max_bytes }).unwrap()
 }
 
 fn store_with(directory: &Path, events: impl IntoIterator<Item = Event>) -> (SqliteStore, Box<dyn StoreWriter>) {
@@ -345,7 +405,7 @@ fn ten_events_at_1_2_3_4_5_5_5_5_5_5_come_in_pages_of_8_without_loss_or_repetiti
     let directory = tempfile::tempdir().unwrap();
     let times = [1, 2, 3, 4, 5, 5, 5, 5, 5, 5];
     let (store, _writer) =
-        store_with(directory.path(), (1..).zip(times).map(|(sequence, due_ms)| event(sequence, due_ms)));
+        store_with(directory.path(), (1..).zip(times).map(|(sequence, due_ms)| Event::sample(sequence, due_ms)));
     let mut reader = store.reader().unwrap();
     let first = page(&mut *reader, None, 8);
     let second = page(&mut *reader, first.last().map(Event::place), 8);
@@ -356,23 +416,24 @@ fn ten_events_at_1_2_3_4_5_5_5_5_5_5_come_in_pages_of_8_without_loss_or_repetiti
 #[test]
 fn a_page_whose_events_share_one_time_and_outnumber_the_limit_continues_exactly() {
     let directory = tempfile::tempdir().unwrap();
-    let (store, _writer) = store_with(directory.path(), (1..=30).map(|sequence| event(sequence, 5)));
+    let (store, _writer) = store_with(directory.path(), (1..=30).map(|sequence| Event::sample(sequence, 5)));
     let mut reader = store.reader().unwrap();
-    let claimed = in_pages(8, |last| page(&mut *reader, last.map(Event::place), 8));
-    assert_eq!(super::scratch::sequences(&claimed), (1..=30).collect::<Vec<_>>());
+    let size = PageSize::of(8);
+    let all = in_pages(size, |event| event, |last| claimed(&mut *reader, last.map(Event::place), size));
+    assert_eq!(super::scratch::sequences(&all), (1..=30).collect::<Vec<_>>());
 }
 
 #[test]
 fn events_that_come_and_go_at_the_border_time_while_the_pager_stands_on_it_are_neither_lost_nor_repeated() {
     let directory = tempfile::tempdir().unwrap();
-    let (store, mut writer) = store_with(directory.path(), (1..=6).map(|sequence| event(sequence, 5)));
+    let (store, mut writer) = store_with(directory.path(), (1..=6).map(|sequence| Event::sample(sequence, 5)));
     let mut reader = store.reader().unwrap();
     let first = page(&mut *reader, None, 4);
-    let mut events = super::scratch::put([event(7, 5), event(8, 4), event(9, 6)]);
+    let mut events = super::scratch::put([Event::sample(7, 5), Event::sample(8, 4), Event::sample(9, 6)]);
     events.push(EventChange::Removed { sequence: 4 });
     events.push(EventChange::Removed { sequence: 5 });
     // One that failed comes back at the border time too.
-    events.extend(super::scratch::put([Event { next_ms: 5, attempts: 1, ..event(10, 1) }]));
+    events.extend(super::scratch::put([Event { next_ms: 5, attempts: 1, ..Event::sample(10, 1) }]));
     writer.commit(&[Batch { number: 2, events, ..Batch::default() }]).unwrap();
     let second = page(&mut *reader, first.last().map(Event::place), 4);
     assert_eq!(super::scratch::sequences(&first), [1, 2, 3, 4]);
@@ -380,16 +441,47 @@ fn events_that_come_and_go_at_the_border_time_while_the_pager_stands_on_it_are_n
 }
 
 #[test]
+fn a_page_ends_before_the_payload_that_is_too_much_and_never_before_its_first_event() {
+    let directory = tempfile::tempdir().unwrap();
+    let sized = |sequence, bytes, next_ms| {
+        let payload = Arc::from(vec![7; bytes]);
+        Event { payload, next_ms, ..Event::sample(sequence, sequence) }
+    };
+    // The second has failed and is in an index of its own, and the third, which is small, stands behind it.
+    let events = [sized(1, 60, 1), sized(2, 60, 3), sized(3, 10, 4), sized(5, 500, 5), sized(6, 100, 6)];
+    let (store, _writer) = store_with(directory.path(), events);
+    let mut reader = store.reader().unwrap();
+    let mut pages = Vec::new();
+    loop {
+        let last = pages.last().and_then(|page: &Page| page.events.last()).map(Event::place);
+        pages.push(claimed(&mut *reader, last, PageSize { limit: 9, max_bytes: 100 }));
+        if pages.last().unwrap().is_last {
+            break;
+        }
+    }
+    let sequences: Vec<_> = pages.iter().map(|page| super::scratch::sequences(&page.events)).collect();
+    assert_eq!(sequences, [vec![1], vec![2, 3], vec![5], vec![6]]);
+    let short = EventQuery { max_bytes: 100, longest_payload: 60, ..EventQuery::default() };
+    let listed = reader.events(&EventQuery { limit: 3, ..short.clone() }).unwrap();
+    assert_eq!((listed.is_last, listed.events.len()), (false, 1));
+    let after = Some(Event::sample(2, 2).id());
+    let listed = reader.events(&EventQuery { after, ..short }).unwrap();
+    let told = listed.events.iter().map(|listed| (listed.event.payload.len(), listed.payload_bytes));
+    assert_eq!((listed.is_last, told.collect::<Vec<_>>()), (true, vec![(10, 10), (0, 500), (0, 100)]));
+}
+
+#[test]
 fn a_listing_goes_by_ids_whatever_has_failed() {
     let directory = tempfile::tempdir().unwrap();
-    let failed = |sequence, due_ms, next_ms| Event { next_ms, attempts: 1, ..event(sequence, due_ms) };
-    let parked = |sequence, due_ms| Event { parked: true, attempts: 5, ..event(sequence, due_ms) };
-    let events = [failed(1, 10, 90), parked(2, 10), event(3, 10), event(4, 5), parked(5, 20), failed(6, 20, 21)];
+    let failed = |sequence, due_ms, next_ms| Event { next_ms, attempts: 1, ..Event::sample(sequence, due_ms) };
+    let parked = |sequence, due_ms| Event { parked: true, attempts: 5, ..Event::sample(sequence, due_ms) };
+    let events =
+        [failed(1, 10, 90), parked(2, 10), Event::sample(3, 10), Event::sample(4, 5), parked(5, 20), failed(6, 20, 21)];
     let (store, _writer) = store_with(directory.path(), events);
     let mut reader = store.reader().unwrap();
     let mut list = |parked_only, after, limit| {
-        let query = EventQuery { guest: None, parked_only, after, limit };
-        super::scratch::sequences(&reader.events(&query).unwrap())
+        let query = EventQuery { parked_only, after, limit, ..EventQuery::default() };
+        super::scratch::sequences(&reader.events(&query).unwrap().into_events().events)
     };
     assert_eq!(list(false, None, 3), [4, 1, 2]);
     assert_eq!(list(false, Some(EventId { due_ms: 10, sequence: 2 }), 3), [3, 5, 6]);
@@ -400,15 +492,13 @@ fn a_listing_goes_by_ids_whatever_has_failed() {
 #[test]
 fn a_guest_or_an_event_that_nobody_knows_is_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    let (store, _writer) = store_with(directory.path(), [event(1, 1)]);
+    let (store, _writer) = store_with(directory.path(), [Event::sample(1, 1)]);
     let mut reader = store.reader().unwrap();
-    let nobody = Claim { guest: "nobody".into(), after: None, until: Place::LAST, limit: 9 };
-    assert_eq!(reader.claim(&nobody).unwrap(), []);
-    assert_eq!(
-        reader.events(&EventQuery { guest: Some("nobody".into()), limit: 9, ..EventQuery::default() }).unwrap(),
-        []
-    );
+    let nobody = Claim { guest: "nobody".into(), after: None, until: Place::LAST, limit: 9, max_bytes: 9 };
+    assert_eq!(reader.claim(&nobody).unwrap(), Page::nothing());
+    let nobody = EventQuery { guest: Some("nobody".into()), ..EventQuery::default() };
+    assert_eq!(reader.events(&nobody).unwrap(), Page::nothing());
     assert_eq!((reader.event(2).unwrap(), reader.event(u64::MAX).unwrap()), (None, None));
     reader.release("nobody", Place::FIRST).unwrap();
-    assert_eq!(reader.event(1).unwrap(), Some(event(1, 1)));
+    assert_eq!(reader.event(1).unwrap(), Some(Event::sample(1, 1)));
 }

@@ -1,5 +1,5 @@
-//! Batches as rows: the statements that write them, held for one transaction. Within it the later entry counts, so what
-//! is only a number or a count is written once, at the end.
+//! Batches as rows: the statements that write them, held for one transaction. What is only a number
+//! is written once, at the end: of numbers the last, of differences the sum.
 
 use std::sync::Arc;
 
@@ -29,7 +29,8 @@ pub struct Rows<'a> {
     delete_event: CachedStatement<'a>,
     next_entity_id: Option<u64>,
     next_sequence: Option<u64>,
-    counts: FxHashMap<Arc<str>, EventCount>,
+    /// Differences in pending and parked events.
+    counts: FxHashMap<Arc<str>, (i64, i64)>,
 }
 
 impl<'a> Rows<'a> {
@@ -76,7 +77,8 @@ impl<'a> Rows<'a> {
         }
         for change in &batch.events {
             match change {
-                EventChange::Put(event) => self.put_event(event)?,
+                // A store that is this host's alone leases nothing.
+                EventChange::Put { event, claimed: _ } => self.put_event(event)?,
                 EventChange::Removed { sequence } => {
                     self.delete_event.execute([id(*sequence)])?;
                 }
@@ -85,8 +87,9 @@ impl<'a> Rows<'a> {
         for change in &batch.guests {
             self.put_guest(change)?;
         }
-        for count in &batch.counts {
-            self.counts.insert(Arc::clone(&count.guest), count.clone());
+        for EventCount { guest, pending, parked } in &batch.counts {
+            let sum = self.counts.entry(Arc::clone(guest)).or_default();
+            *sum = (sum.0 + pending, sum.1 + parked);
         }
         self.next_sequence = batch.next_sequence.or(self.next_sequence);
         Ok(())
@@ -170,11 +173,12 @@ impl<'a> Rows<'a> {
                 put_counter.execute(params![name, id(value)])?;
             }
         }
-        let mut put_count =
-            self.connection.prepare_cached("UPDATE guests SET pending = ?2, parked = ?3 WHERE id = ?1")?;
-        for count in self.counts.values() {
-            let guest = self.guests.give(self.connection, &count.guest)?;
-            put_count.execute([guest, id(count.pending), id(count.parked)])?;
+        let mut add_counts = self
+            .connection
+            .prepare_cached("UPDATE guests SET pending = pending + ?2, parked = parked + ?3 WHERE id = ?1")?;
+        for (name, (pending, parked)) in &self.counts {
+            let guest = self.guests.give(self.connection, name)?;
+            add_counts.execute([guest, *pending, *parked])?;
         }
         Ok(())
     }

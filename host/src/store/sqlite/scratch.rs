@@ -18,23 +18,8 @@ pub fn refusal(directory: &Path) -> crate::store::StoreError {
     SqliteStore::open(directory).unwrap_err()
 }
 
-pub fn event(sequence: u64, due_ms: u64) -> Event {
-    Event {
-        sequence,
-        guest: "rules".into(),
-        kind: "ripen".into(),
-        payload: Arc::from([1, 2, 3].as_slice()),
-        due_ms,
-        next_ms: due_ms,
-        repeat: None,
-        attempts: 0,
-        parked: false,
-        error: None,
-    }
-}
-
 pub fn put(events: impl IntoIterator<Item = Event>) -> Vec<EventChange> {
-    events.into_iter().map(|event| EventChange::Put(Arc::new(event))).collect()
+    events.into_iter().map(|event| EventChange::Put { event: Arc::new(event), claimed: false }).collect()
 }
 
 /// A batch that leaves its number in the key-value space, and an event.
@@ -46,7 +31,7 @@ pub fn numbered(number: u64) -> Batch {
             key: "number".into(),
             value: Some(number.to_string().into_bytes()),
         }],
-        events: put([event(number, 1000 + number)]),
+        events: put([Event::sample(number, 1000 + number)]),
         next_sequence: Some(number + 1),
         ..Batch::default()
     }
@@ -73,7 +58,10 @@ pub fn entity(id: u64, thinker: Option<u32>) -> WorldChange {
 }
 
 pub fn all_events(reader: &mut dyn StoreReader) -> Vec<Event> {
-    reader.events(&EventQuery { limit: usize::MAX, ..EventQuery::default() }).unwrap()
+    let query = EventQuery { limit: usize::MAX, max_bytes: usize::MAX, ..EventQuery::default() };
+    let page = reader.events(&query).unwrap();
+    assert!(page.is_last);
+    page.into_events().events
 }
 
 pub fn sequences(events: &[Event]) -> Vec<u64> {

@@ -34,6 +34,8 @@ pub struct SqliteWriter {
     /// Commits that the database holds.
     commits: u64,
     log: LogFill,
+    /// What was found wrong behind a commit that is safe, and is still to be told.
+    found: Option<StoreError>,
 }
 
 impl SqliteWriter {
@@ -56,12 +58,13 @@ impl SqliteWriter {
             thinkers: thinkers.into_iter().collect(),
             commits,
             log: LogFill::default(),
+            found: None,
         };
         writer.measure_log().map_err(told)?;
         Ok(writer)
     }
 
-    fn transact(&mut self, batches: &[Batch]) -> rusqlite::Result<()> {
+    pub(super) fn transact(&mut self, batches: &[Batch]) -> rusqlite::Result<()> {
         let transaction = Transaction::new(&mut self.connection, TransactionBehavior::Immediate)?;
         let mut rows = Rows::new(&transaction, &mut self.guests, &self.thinkers)?;
         for batch in batches {
@@ -69,6 +72,43 @@ impl SqliteWriter {
         }
         rows.finish(self.commits + 1)?;
         transaction.commit()
+    }
+
+    /// Counts a commit that was made. From here on nothing may have it called not made, for it would be made again: only
+    /// a loss of files that may have taken it along is told at once, and everything else at the next call.
+    pub(super) fn committed(&mut self) -> Result<(), StoreError> {
+        self.commits += 1;
+        self.write_mark();
+        if let Err(error) = self.measure_log() {
+            // Without a measure a log of any length must do.
+            self.watch.expect_frames(0);
+            let error = errors::writing(&self.files.database, &error);
+            if error.is_temporary() {
+                tracing::warn!("the length of the write-ahead log is not known: {error}");
+            } else {
+                self.found = Some(error);
+            }
+        }
+        match self.check_files() {
+            // With this one all that was committed is in the database.
+            Err(error @ StoreError::LogTaken { .. }) => self.found = Some(error),
+            checked => checked?,
+        }
+        Ok(())
+    }
+
+    /// Looks whether writing may go on.
+    fn check(&mut self) -> Result<(), StoreError> {
+        self.found.take().map_or_else(|| self.check_files(), Err)
+    }
+
+    /// Brings everything into the database and leaves a log without content, so that nothing is lost with it. Whoever
+    /// still reads keeps it from that, which does no harm.
+    fn tidy(self) -> Result<(), StoreError> {
+        let told = |error: rusqlite::Error| errors::writing(&self.files.database, &error);
+        checkpoint(&self.connection, BRING_ALL_AND_EMPTY).map_err(told)?;
+        self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map_err(told)?;
+        self.connection.close().map_err(|(_, error)| errors::writing(&self.files.database, &error))
     }
 
     /// Without its mark a commit is as safe as with it; only a loss of the log would go unnoticed.
@@ -114,22 +154,26 @@ impl SqliteWriter {
     pub fn limit_pages(&self, pages: i64) {
         self.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
     }
+
+    /// Has the log be in use, so that it cannot be brought into the database.
+    #[cfg(test)]
+    pub fn use_log(&self) {
+        self.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    }
 }
 
 impl StoreWriter for SqliteWriter {
     fn commit(&mut self, batches: &[Batch]) -> Result<(), StoreError> {
-        self.check_files()?;
+        self.check()?;
         if let Err(error) = self.transact(batches) {
             self.guests.forget();
             return Err(errors::writing(&self.files.database, &error));
         }
-        self.commits += 1;
-        self.write_mark();
-        self.measure_log().map_err(|error| errors::writing(&self.files.database, &error))?;
-        self.check_files()
+        self.committed()
     }
 
     fn upkeep(&mut self, others_wait: bool) -> Result<(), StoreError> {
+        self.found.take().map_or(Ok(()), Err)?;
         let limit = if others_wait { FRAMES_IN_ANY_CASE } else { FRAMES_WHEN_QUIET };
         if self.log.frames - self.log.brought < limit {
             return Ok(());
@@ -140,12 +184,15 @@ impl StoreWriter for SqliteWriter {
         Ok(())
     }
 
-    fn close(self: Box<Self>) -> Result<(), StoreError> {
-        self.check_files()?;
-        let told = |error: rusqlite::Error| errors::writing(&self.files.database, &error);
-        // Emptied, so that nothing is lost with it. Whoever still reads keeps it from that, which does no harm.
-        checkpoint(&self.connection, BRING_ALL_AND_EMPTY).map_err(told)?;
-        self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map_err(told)?;
-        self.connection.close().map_err(|(_, error)| errors::writing(&self.files.database, &error))
+    fn close(mut self: Box<Self>) -> Result<(), StoreError> {
+        self.check()?;
+        match self.tidy() {
+            // The next start does it.
+            Err(error) if error.is_temporary() => {
+                tracing::warn!("everything is committed, but the write-ahead log stays: {error}");
+                Ok(())
+            }
+            tidied => tidied,
+        }
     }
 }
