@@ -133,7 +133,8 @@ impl Run {
         self.host().status()
     }
 
-    /// Packets that were given to clients' connections so far, by every item that ran before. Only while items are taken.
+    /// Packets that were given to clients' connections so far, by every item that ran before. Only while items are
+    /// taken.
     pub fn sent(&mut self) -> u64 {
         // A packet may be received before it is counted; it is once the loop begins another item.
         let executed = self.executed();
