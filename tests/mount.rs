@@ -1,6 +1,6 @@
 //! File systems of a test's own: a small one that can be filled, and one that takes no writes. Mounting needs rights that
-//! not every machine gives; where it is not allowed there is nothing to test, and the test says so. Where `CI` is set, as
-//! services that run tests for others do, it fails instead: there nobody would read that it tested nothing.
+//! not every machine gives; where it is not allowed there is nothing to test, and the test says so. Where `CI` is set,
+//! as services that run tests for others do, it fails instead: there nobody would read that it tested nothing.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -99,7 +99,8 @@ fn a_batch_grows_while_the_writer_is_busy() {
         (1..=BUMPS / 4).for_each(|count| assert_eq!(bumper.receive(), format!("{name} {count}")));
     }
     let commits = run.status().store.commits - commits;
-    assert!((2..=3).contains(&commits), "the one that was held, what the writer had next, the rest: {commits} commits");
+    // The one that was held, what the writer had next, the rest, and perhaps what a turn that was not over added.
+    assert!((2..=5).contains(&commits), "{commits} commits for {BUMPS} bumps");
     run.stop().expect("everything is saved");
 }
 
@@ -138,7 +139,10 @@ fn a_disk_that_is_too_far_behind_makes_posters_wait_and_nothing_else() {
             client.send(format!("bump {name}"));
         }
     }
-    run.wait_until("the queue is full", |status| status.sim.game_loop.queue_depth == QUEUE);
+    // With two batches under way nothing is taken any more.
+    run.wait_until("the queue is full", |status| {
+        status.store.backlog == 2 && status.sim.game_loop.queue_depth == QUEUE
+    });
     let full = run.status();
     let executed = full.sim.game_loop.executed - before.sim.game_loop.executed;
     assert!(executed <= 3 * ITEMS_OF_A_TURN, "{executed} items ran: more than one batch that is held and one more");
@@ -179,7 +183,10 @@ fn what_waits_for_the_disk_is_bounded_in_bytes_too() {
     let before = run.executed();
     // Forty megabytes in handlers that change few rows.
     (0..PIECES).for_each(|piece| client.send(format!("put {piece} {PIECE_KB}")));
-    run.wait_until("its packets wait in the queue", |status| status.sim.game_loop.queue_depth == 4);
+    // With three batches under way nothing is taken any more.
+    run.wait_until("its packets wait in the queue", |status| {
+        status.store.backlog == 3 && status.sim.game_loop.queue_depth == 4
+    });
     other.send("ping x");
     run.wait_until("a ping waits, too", |status| status.sim.game_loop.queue_depth == 5);
     let taken_kb = (run.executed() - before) * PIECE_KB;

@@ -1,6 +1,6 @@
-//! How a host keeps what its clients do: a real [`wheelhouse::server::Host`] in this process, with the ledger for a game and clients on real
-//! sockets, on a clock that is moved by hand and a database that does as the test says. A module for each thing that can
-//! get in the way.
+//! How a host keeps what its clients do: a real [`wheelhouse::server::Host`] in this process, with the ledger for a game
+//! and clients on real sockets, on a clock that is moved by hand and a database that does as the test says. A module for
+//! each thing that can get in the way.
 //!
 //! Nothing here sleeps to let things settle: whoever waits, waits for a condition and gives up after [`PATIENCE`].
 

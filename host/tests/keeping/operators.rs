@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use wheelhouse::admin::ControlClientError;
 
@@ -25,6 +25,9 @@ fn an_event_that_is_cancelled_while_it_comes_due_either_ran_or_was_cancelled() {
     let world = World::new();
     let mut run = world.start();
     let (mut client, control) = (run.connect(), run.control());
+    let began = Instant::now();
+    assert!((1..=10).all(|_| !found(control.cancel_event(1_000_000))));
+    let trip = began.elapsed() / 10;
     let mut ran = 0;
     for round in 0..ROUNDS {
         let event = client.schedule("after 100 bump due");
@@ -36,8 +39,9 @@ fn an_event_that_is_cancelled_while_it_comes_due_either_ran_or_was_cancelled() {
                 found(control.cancel_event(event.sequence))
             });
             both.wait();
-            // One time the order has the start, the other time the event.
-            if round % 2 == 0 {
+            // Sooner and later, around the moment in which the order gets to the loop.
+            let from = Instant::now();
+            while from.elapsed() < trip * (round as u32 % 10) / 10 {
                 thread::yield_now();
             }
             world.clock.advance(Duration::from_millis(1));

@@ -11,8 +11,8 @@ use crate::world::World;
 const LOOK_AHEAD_S: u64 = 2;
 const DUE_MS: u64 = 10_000;
 
-/// Schedules events in one run of the host; in the next, the reads for their pages go wrong as `spoil` says, at the start
-/// or shortly before the events are due.
+/// Schedules events in one run of the host; in the next, the reads for their pages go wrong as `spoil` says, at the
+/// start or shortly before the events are due.
 fn run_in_time(spoil: impl Fn(&Disk), at_the_start: bool) {
     let world = World::new().configured(|config| {
         config.events.look_ahead_s = LOOK_AHEAD_S;

@@ -42,7 +42,8 @@ fn what_needs_no_disk_is_served_and_the_rest_waits_in_the_order_of_sending() {
     ["bump b", "read a"].iter().for_each(|packet| second.send(packet));
     run.settle();
     assert_eq!(bystander.ask("ping x"), "pong x");
-    assert_eq!(run.sent(), before + 3, "only the three pings of those who changed nothing are answered");
+    let pings = run.pings() + 1;
+    assert_eq!(run.sent(), before + pings, "only the pings of those who changed nothing are answered");
     run.end_trouble();
     let answers: Vec<String> = (0..4).map(|_| first.receive()).collect();
     assert_eq!(answers, ["full 1", "a 2", "pong 1", "a 3"]);
@@ -64,9 +65,11 @@ fn timers_that_fire_meanwhile_run_once_for_all_their_times() {
     run.end_trouble();
     assert_eq!(client.receive(), "full 1");
     run.settle();
-    let beats = (world.clock_ms() - began) / 100;
-    assert!(beats >= 5);
-    assert_eq!((client.count("once"), client.count("beats")), (1, beats));
+    // A beat comes up to a tick after its time.
+    let passed_ms = world.clock_ms() - began;
+    let (beats, ticks) = (client.count("beats"), (passed_ms - 8) / 100..=passed_ms / 100);
+    assert!(beats >= 5 && ticks.contains(&beats), "{beats} instead of {ticks:?}");
+    assert_eq!(client.count("once"), 1);
     run.stop().expect("everything is saved");
 }
 
@@ -136,7 +139,7 @@ fn a_client_in_a_hurry_has_only_a_few_packets_set_aside() {
     (0..BUMPS).for_each(|_| client.send("bump a"));
     run.wait_until("some are accepted", |status| status.sim.game_loop.accepted >= before + 4);
     (0..20).for_each(|_| run.settle());
-    let accepted = run.status().sim.game_loop.accepted - before - 40;
+    let accepted = run.status().sim.game_loop.accepted - before - 20 * run.pings();
     assert!(accepted <= 8, "{accepted} packets were accepted, and all of them wait");
     run.end_trouble();
     assert_eq!(bystander.receive(), "full 1");
@@ -241,7 +244,7 @@ const SEEDS: u64 = 12;
 fn trouble_that_begins_and_ends_at_random_loses_nothing_and_does_nothing_twice() {
     for seed in 0..SEEDS {
         println!("seed {seed}");
-        let world = World::new();
+        let world = World::new().configured(|config| config.game_loop.max_items_per_batch = 1 + seed % 8);
         let mut run = world.start();
         let mut senders = at_random(&world, &run, &mut Random::seeded(seed));
         world.disk.let_go();
@@ -277,7 +280,7 @@ fn trouble_that_begins_and_ends_at_random_loses_nothing_and_does_nothing_twice()
 fn a_stop_at_a_random_moment_of_trouble_loses_nothing_that_was_acknowledged() {
     for seed in 100..100 + SEEDS {
         println!("seed {seed}");
-        let world = World::new();
+        let world = World::new().configured(|config| config.game_loop.max_items_per_batch = 1 + seed % 8);
         let run = world.start();
         let mut random = Random::seeded(seed);
         let mut senders = at_random(&world, &run, &mut random);

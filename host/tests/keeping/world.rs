@@ -50,6 +50,7 @@ impl World {
         gate.drain_timeout_ms = 100;
         // A machine that is busy must not fail guests that do nothing wrong.
         (config.guest.deadline_ms, config.guest.init_deadline_ms) = (2000, 2000);
+        config.game_loop.max_items_per_batch = 2;
         let clock = ManualClock::shared();
         clock.set_wall_ms(BEGIN_MS);
         Self { folder, config, clock, disk: Disk::default() }
@@ -87,6 +88,7 @@ impl World {
             host: Some(host),
             pulse: Some(pulse),
             probes: Vec::new(),
+            pings: self.config.game_loop.max_items_per_batch + 1,
             clock: Arc::clone(&self.clock),
             disk: self.disk.clone(),
             data_dir,
@@ -104,6 +106,8 @@ pub struct Run {
     pulse: Option<Player>,
     /// Clients that came only for the item that this makes.
     probes: Vec<Player>,
+    /// More items than the loop takes in one turn.
+    pings: u64,
     clock: Arc<ManualClock>,
     disk: Disk,
     data_dir: PathBuf,
@@ -129,7 +133,8 @@ impl Run {
         self.host().status()
     }
 
-    /// Packets that were given to clients' connections so far, by every item that ran before. Only while items are taken.
+    /// Packets that were given to clients' connections so far, by every item that ran before. Only while items are
+    /// taken.
     pub fn sent(&mut self) -> u64 {
         // A packet may be received before it is counted; it is once the loop begins another item.
         let executed = self.executed();
@@ -165,8 +170,13 @@ impl Run {
     /// while items are taken.
     pub fn settle(&mut self) {
         let pulse = self.pulse.as_mut().expect("it is here until the stop");
-        // The second answer comes from a turn after the one of the first.
-        ["ping 1", "ping 2"].iter().for_each(|ping| assert!(pulse.ask(ping).starts_with("pong")));
+        // The last answer comes from a turn after the one of the first.
+        (0..self.pings).for_each(|number| assert_eq!(pulse.ask(format!("ping {number}")), format!("pong {number}")));
+    }
+
+    /// Pings, all of them answered, of one [`settle`](Self::settle).
+    pub fn pings(&self) -> u64 {
+        self.pings
     }
 
     /// Lets time pass in steps, and lets the loop do after each what is due.
