@@ -1,7 +1,7 @@
 //! What clients did while the disk takes nothing. A handler that turns out to change something durable is taken back and
 //! its item set aside, and with it whatever its client does after; everybody whose handlers change nothing is served as
 //! ever. Once the disk takes changes again, all that was set aside is run in order. Each client has only a few packets
-//! in here, since the gate reads no more from it, and one that leaves before the game has heard of it leaves nothing.
+//! in here, since the gate reads no more from it, and all together only so many: then nothing is taken any more.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -35,14 +35,6 @@ impl SetAside {
     }
 
     fn push(&mut self, client: u64, item: Item) {
-        let is_of_client = |of: &Item| of.client() == Some(client);
-        let is_unheard_of = |of: &Item| is_of_client(of) && matches!(of, Item::Connected { .. });
-        if matches!(item, Item::Disconnected { .. }) && self.items.iter().any(is_unheard_of) {
-            self.items.retain(|of| !is_of_client(of));
-            self.bytes = self.items.iter().map(Item::bytes).sum();
-            self.of_client.remove(&client);
-            return;
-        }
         self.bytes += item.bytes();
         *self.of_client.entry(client).or_default() += 1;
         self.items.push_back(item);

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use wheelhouse::store::{
-    Batch, Claim, Event, EventQuery, ListedEvent, Loaded, Page, Place, SqliteStore, Store, StoreError, StoreReader,
-    StoreWriter,
+    Batch, Claim, Event, EventQuery, Interrupter, ListedEvent, Loaded, Page, Place, SqliteStore, Store, StoreError,
+    StoreReader, StoreWriter,
 };
 use wheelhouse::world::ThinkerId;
 
@@ -35,6 +35,7 @@ struct Script {
     held_reads: usize,
     holds_backups: bool,
     held_backups: usize,
+    interrupts_backups: bool,
 }
 
 impl Disk {
@@ -234,7 +235,16 @@ impl StoreReader for Behind<Box<dyn StoreReader>> {
 
     fn backup(&mut self, file: &Path) -> Result<(), StoreError> {
         self.disk.change(|script| script.held_backups += 1);
-        drop(self.disk.wait_while(|script| script.holds_backups));
+        let script = self.disk.wait_while(|script| script.holds_backups && !script.interrupts_backups);
+        if script.interrupts_backups {
+            return Err(StoreError::Closed);
+        }
+        drop(script);
         self.store.backup(file)
+    }
+
+    fn interrupter(&self) -> Option<Interrupter> {
+        let disk = self.disk.clone();
+        Some(Box::new(move || disk.change(|script| script.interrupts_backups = true)))
     }
 }

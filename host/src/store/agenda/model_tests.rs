@@ -109,7 +109,7 @@ fn setting() -> impl Strategy<Value = Setting> {
     (any::<bool>(), 1..30u64, 1..8usize, 1..80usize).prop_map(
         |(is_exclusive, look_ahead_ms, max_in_memory, max_in_memory_bytes)| Setting {
             is_exclusive,
-            limits: AgendaLimits { look_ahead_ms, max_in_memory, max_in_memory_bytes, max_pending: 1000 },
+            limits: AgendaLimits { look_ahead_ms, max_in_memory, max_in_memory_bytes, max_pending: 1_000_000 },
         },
     )
 }
