@@ -91,7 +91,7 @@ impl Window {
         if self.events.len() <= self.max_events && self.bytes <= self.max_bytes {
             return false;
         }
-        let (kept_events, kept_bytes) = ((self.max_events * 3 / 4).max(1), self.max_bytes / 4 * 3);
+        let (kept_events, kept_bytes) = ((self.max_events * 3 / 4).max(1), self.max_bytes - self.max_bytes / 4);
         let mut has_shrunk = false;
         while let Some(last) = self.events.last_entry() {
             let (sequence, bytes) = (last.get().sequence, last.get().payload.len());
