@@ -46,6 +46,12 @@ impl Config {
         self.set("guest.max_memory_mb", 8)
     }
 
+    /// Lets guests take as long as they like, for tests that are about something else: on a machine that is busy enough a
+    /// start, or a packet, takes longer than a guest usually may.
+    pub fn patient(self) -> Self {
+        self.set("guest.deadline_ms", 5000).set("guest.init_deadline_ms", 5000)
+    }
+
     /// Adds a guest.
     pub fn guest(mut self, guest: Guest) -> Self {
         self.guests.push(guest);

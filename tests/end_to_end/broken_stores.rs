@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use wheelhouse_tests::{Client, Config, EventId, Host, Mount, World, assert_no_drift, ledger};
 
 fn world() -> World {
-    World::new(&Config::new().guest(ledger()))
+    World::new(&Config::new().patient().guest(ledger()))
 }
 
 /// Bumps a ledger to 5 in a world that is then stopped.

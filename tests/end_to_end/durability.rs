@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use wheelhouse_tests::{Config, World, example, hostile, ledger};
 
 fn config() -> Config {
-    Config::new().guest(ledger()).guest(hostile("pacer", "thinker"))
+    Config::new().patient().guest(ledger()).guest(hostile("pacer", "thinker"))
 }
 
 #[test]

@@ -6,7 +6,7 @@ use wheelhouse_tests::{Config, EventId, World, assert_no_drift, hostile, ledger,
 const HOUR_MS: u64 = 3_600_000;
 
 fn world() -> World {
-    World::new(&Config::new().guest(ledger()))
+    World::new(&Config::new().patient().guest(ledger()))
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn events_that_wait_on_disk_are_listed_page_by_page() {
 
 #[test]
 fn no_more_events_are_pending_than_the_limit() {
-    let host = World::new(&Config::new().set("events.max_pending", 3).guest(ledger())).serve();
+    let host = World::new(&Config::new().patient().set("events.max_pending", 3).guest(ledger())).serve();
     let mut client = host.connect();
     (0..3).for_each(|number| _ = client.schedule(&format!("after {HOUR_MS} note {number}")));
     // The handler refuses with the host's error, and answers nothing.
@@ -181,7 +181,7 @@ fn events_that_came_due_during_a_stop_run_oldest_first() {
 /// come from the disk in pages, and the borders of all pages lie among them. With a restart they are due when it begins.
 fn more_of_one_time_than_fit_into_memory_run_in_order(restart: bool) {
     let (world, mut host, mut ids) = before_they_are_due(|ahead_ms| {
-        let world = World::new(&Config::new().set("events.max_in_memory", 16).guest(ledger()));
+        let world = World::new(&Config::new().patient().set("events.max_in_memory", 16).guest(ledger()));
         let host = world.serve();
         let mut client = host.connect();
         let at_ms = wall_ms() + ahead_ms;
@@ -232,7 +232,7 @@ fn an_event_of_a_guest_that_is_missing_in_one_run_runs_in_a_later_one() {
     assert_eq!(listed[0]["attempts"], 0, "nobody tried");
     host.stop();
 
-    world.configure(&Config::new().guest(ledger()));
+    world.configure(&Config::new().patient().guest(ledger()));
     let host = world.serve();
     let mut client = host.connect();
     assert_eq!(client.wait_for_runs(1)[0].id, id);

@@ -22,7 +22,7 @@ fn a_handler_that_returns_has_done_all_of_it() {
 fn a_handler_that_traps_half_way_has_done_nothing() {
     let host = world().serve();
     let mut client = host.connect();
-    let before = host.status();
+    let before = host.wait_until("the host has set its own timer", |status| status["timers"]["registered"] == 1);
     client.send("half");
     // The next packet is the next answer: `changed` was never sent.
     assert_eq!(client.ask("count"), "entities 1 kv 0 timers 0");

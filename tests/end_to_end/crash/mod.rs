@@ -86,6 +86,7 @@ impl Run {
             .set("gate.max_frame_bytes", 65535)
             .set("gate.max_frames_per_second", 100_000)
             .set("gate.frame_burst", 100_000)
+            .patient()
             .guest(ledger());
         let world = World::new(&config);
         let host = world.serve();
