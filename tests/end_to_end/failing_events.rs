@@ -132,3 +132,14 @@ fn what_a_failing_handler_scheduled_is_not_scheduled() {
     assert_eq!((client.count("ledger"), client.runs().len()), (0, 0));
     host.stop();
 }
+
+#[test]
+fn events_that_always_trap_are_parked_and_do_not_take_their_guest_along() {
+    let host = world(5).serve();
+    let mut client = host.connect();
+    (0..4).for_each(|number| _ = client.schedule(&format!("after 1 trap {number}")));
+    wait_for_parked(&host, 4);
+    assert_eq!(guest(&host.status(), "ledger")["state"], "running", "four events and five attempts at each");
+    assert_eq!(client.ask("ping x"), "pong x");
+    host.stop();
+}

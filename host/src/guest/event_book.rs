@@ -153,16 +153,16 @@ impl EventBook {
         Ok(found.filter(|event| event.repeat.is_some() || event.due_ms == id.due_ms))
     }
 
-    /// The guest's first `limit` events behind `after`, as the handler that runs sees them.
+    /// The guest's first `limit` events behind `after`, with payloads of about `max_bytes` at most, as the handler that runs sees them.
     pub(super) fn pending(
         &self,
         guest: GuestId,
         after: Option<EventId>,
         limit: usize,
+        max_bytes: usize,
         patience: &Patience,
     ) -> Result<Vec<Arc<Event>>, DiskLate> {
         let number = self.number(guest);
-        let max_bytes = self.max_bytes;
         self.agenda.list(number, after, limit, max_bytes, |after, limit| match &self.disk {
             None => Ok(Page::nothing()),
             Some(disk) => {

@@ -41,7 +41,15 @@ pub enum CallError {
     NotRunning,
 }
 
+/// What is kept of a guest's own words, which may be long.
+const MAX_REASON_CHARACTERS: usize = 500;
+
 impl CallError {
+    /// A guest's refusal, in one line that is not too long for a log.
+    pub(super) fn refused(reason: String) -> Self {
+        CallError::Refused(one_line(&reason).chars().take(MAX_REASON_CHARACTERS).collect())
+    }
+
     /// What wasmtime says, for a call that had `limit` to finish.
     pub(super) fn from_wasmtime(error: wasmtime::Error, limit: Duration) -> Self {
         if let Some(DiskLate(reason)) = error.downcast_ref() {

@@ -40,7 +40,7 @@ pub use instance::StageSlot;
 pub use job::{JobRun, Slice};
 pub use load::{GuestCode, load, read_file};
 pub use log_lines::LogLines;
-pub use resident::Resident;
+pub use resident::{Blame, Resident};
 pub use settings::{Grant, GuestKind, GuestLimits, GuestSettings};
 pub use stage::{Committed, Effect, GuestId, NewTask, Stage, StageLimits};
 pub use state::{Identity, InstanceState};

@@ -17,6 +17,15 @@ use super::kinds::ResidentCode;
 use super::state::{Identity, InstanceState};
 use super::supervisor::{Supervisor, Verdict};
 
+/// Whom a failure is counted against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// The guest, which is disabled when there are too many.
+    Guest,
+    /// Nobody: what the guest was called for is known to fail, and somebody else sees to that.
+    Nobody,
+}
+
 /// A guest with one instance.
 pub struct Resident<C: ResidentCode> {
     engine: LoopEngine,
@@ -88,17 +97,28 @@ impl<C: ResidentCode> Resident<C> {
         what: &'static str,
         call: impl FnOnce(&C::Bindings, &mut Store<InstanceState>) -> wasmtime::Result<Result<R, String>>,
     ) -> Result<R, CallError> {
+        self.call_blaming(Blame::Guest, slot, what, call)
+    }
+
+    /// [`call`](Self::call), with a word on whom a failure is counted against.
+    pub fn call_blaming<R>(
+        &mut self,
+        blame: Blame,
+        slot: &mut StageSlot,
+        what: &'static str,
+        call: impl FnOnce(&C::Bindings, &mut Store<InstanceState>) -> wasmtime::Result<Result<R, String>>,
+    ) -> Result<R, CallError> {
         let result = match &mut self.instance {
             None => return Err(CallError::NotRunning),
             Some(instance) => transaction(instance, slot, what, self.identity.limits.deadline(), call),
         };
         if let Err(error) = &result {
-            self.note(slot, what, error);
+            self.note(blame, slot, what, error);
         }
         result
     }
 
-    fn note(&mut self, slot: &mut StageSlot, what: &'static str, error: &CallError) {
+    fn note(&mut self, blame: Blame, slot: &mut StageSlot, what: &'static str, error: &CallError) {
         if error.is_unkept() {
             return;
         }
@@ -110,12 +130,12 @@ impl<C: ResidentCode> Resident<C> {
             }
             return;
         }
-        self.failed(slot, what, error);
+        self.failed(blame, slot, what, error);
     }
 
     /// Deals with the failure of a call: the instance is gone, and another is started at once. Where that fails too,
     /// the guest waits for [`restart`](Self::restart): one call of the loop never waits for more than one `init`.
-    fn failed(&mut self, slot: &mut StageSlot, what: &'static str, error: &CallError) {
+    fn failed(&mut self, blame: Blame, slot: &mut StageSlot, what: &'static str, error: &CallError) {
         self.instance = None;
         self.identity.counters.set_state(GuestState::Loading);
         if let CallError::DiskLate(_) = error {
@@ -123,7 +143,13 @@ impl<C: ResidentCode> Resident<C> {
             self.try_start(slot, Occasion::Replaced);
             return;
         }
-        if self.judge(what, error) == Verdict::Replace {
+        let verdict = if blame == Blame::Guest {
+            self.judge(what, error)
+        } else {
+            log_failure(&self.identity, what, error);
+            Verdict::Replace
+        };
+        if verdict == Verdict::Replace {
             self.try_start(slot, Occasion::Replaced);
         }
     }
@@ -213,12 +239,12 @@ fn transaction<B, R>(
     call: impl FnOnce(&B, &mut Store<InstanceState>) -> wasmtime::Result<Result<R, String>>,
 ) -> Result<R, CallError> {
     if !instance.writes() {
-        return instance.call(slot, what, limit, call)?.map_err(CallError::Refused);
+        return instance.call(slot, what, limit, call)?.map_err(CallError::refused);
     }
     if let Some(stage) = slot {
         stage.begin();
     }
-    let result = instance.call(slot, what, limit, call).and_then(|answer| answer.map_err(CallError::Refused));
+    let result = instance.call(slot, what, limit, call).and_then(|answer| answer.map_err(CallError::refused));
     if let Some(stage) = slot {
         match &result {
             Ok(_) if stage.commit().is_err() => return Err(CallError::Unkept),

@@ -117,6 +117,9 @@ pub struct Stage {
     changed_in: [u64; 3],
     /// The newest batch with anything that the handler that runs has read.
     read_from: u64,
+    /// The newest batch with anything that the next handler is told: a timer's payload, a task's result, an NPC's act may
+    /// come from what was changed or read before. Set before a call, where it may be so.
+    pub told_from: u64,
     next_task: u64,
     /// What the handler that runs has done so far.
     noted: Vec<Effect>,
@@ -145,6 +148,7 @@ impl Stage {
             takes_changes: true,
             changed_in: [0; 3],
             read_from: 0,
+            told_from: 0,
             next_task: 1,
             noted: Vec::new(),
             noted_sent_bytes: 0,
@@ -156,7 +160,7 @@ impl Stage {
     /// Begins a handler.
     pub fn begin(&mut self) {
         // What thinkers and tasks have read since is none of this handler's business.
-        self.read_from = 0;
+        self.read_from = std::mem::take(&mut self.told_from);
         self.world.begin();
     }
 
@@ -171,8 +175,10 @@ impl Stage {
         let after = if self.commit_durable() { self.batch.number } else { self.read_from };
         self.timers.commit();
         for effect in self.noted.drain(..) {
-            if let Effect::StartTask(task) = &effect {
-                self.tasks.insert(task.id, task.owner);
+            match &effect {
+                Effect::StartTask(task) => drop(self.tasks.insert(task.id, task.owner)),
+                Effect::SetTimer(id) => self.timers.set_after(*id, after),
+                _ => {}
             }
             self.committed.push(Committed { effect, after });
         }
@@ -215,6 +221,11 @@ impl Stage {
     /// The handler that runs looks at something durable.
     pub(super) fn note_read(&mut self, what: Durable) {
         self.read_from = self.read_from.max(self.changed_in[what as usize]);
+    }
+
+    /// The newest batch with a change to anything that can be read from the world.
+    pub fn newest_change(&self) -> u64 {
+        self.changed_in[Durable::Entities as usize].max(self.changed_in[Durable::Kv as usize])
     }
 
     /// Takes the batch that was being filled, to be handed to the store, and begins the next.

@@ -106,3 +106,26 @@ fn while_nothing_is_taken_a_handler_that_changes_something_is_undone_and_others_
     stage.takes_changes = true;
     assert_eq!(waits_for(&mut stage, set), 1);
 }
+
+#[test]
+fn what_a_handler_is_told_is_waited_for_like_what_it_reads_and_once() {
+    let mut stage = stage();
+    waits_for(&mut stage, set);
+    stage.seal_batch();
+    waits_for(&mut stage, schedule);
+    assert_eq!(stage.newest_change(), 1);
+    stage.told_from = 1;
+    assert_eq!(waits_for(&mut stage, |_| ()), 1);
+    assert_eq!(waits_for(&mut stage, |_| ()), 0);
+}
+
+#[test]
+fn a_timer_remembers_what_the_handler_that_set_it_has_to_wait_for() {
+    let mut stage = stage();
+    let mut id = 0;
+    waits_for(&mut stage, |stage| {
+        set(stage);
+        id = super::tests::set(stage, GAME, "a");
+    });
+    assert_eq!(stage.timers.get(id).map(|timer| timer.after), Some(1));
+}

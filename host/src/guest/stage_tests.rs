@@ -41,11 +41,12 @@ fn timer(guest: GuestId, name: &str) -> GuestTimer {
         repeat: true,
         payload: Arc::from([]),
         on_wheel: None,
+        after: 0,
     }
 }
 
 /// A handler that sets a timer, as the import does.
-fn set(stage: &mut Stage, guest: GuestId, name: &str) -> u64 {
+pub(super) fn set(stage: &mut Stage, guest: GuestId, name: &str) -> u64 {
     let id = stage.timers.set(timer(guest, name));
     stage.note_timer(id);
     id

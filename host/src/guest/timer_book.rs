@@ -19,6 +19,8 @@ pub struct GuestTimer {
     pub payload: Arc<[u8]>,
     /// The timer on the wheel, once the server has registered it.
     pub on_wheel: Option<TimerId>,
+    /// The batch that what it carries has to wait for; see [`Committed::after`](super::Committed::after).
+    pub after: u64,
 }
 
 /// All timers of all guests, by the ids that guests know.
@@ -99,6 +101,13 @@ impl TimerBook {
     /// The timer with that id.
     pub fn get(&self, id: u64) -> Option<&GuestTimer> {
         self.timers.get(&id)
+    }
+
+    /// Notes what the handler that has set it has to wait for.
+    pub(super) fn set_after(&mut self, id: u64, after: u64) {
+        if let Some(timer) = self.timers.get_mut(&id) {
+            timer.after = after;
+        }
     }
 
     /// Notes which timer of the wheel stands for it.

@@ -107,7 +107,7 @@ impl HostSimulation {
         // there is no room until the end.
         let takes_nothing = trouble.is_some() && cx.handle.is_running();
         committing.disk = if takes_nothing {
-            if too_much_waits || self.set_aside.is_full() { Disk::Behind } else { Disk::TakesNothing }
+            if too_much_waits || self.set_aside.overflows() { Disk::Behind } else { Disk::TakesNothing }
         } else if trouble.is_none() && (is_behind || too_much_waits) {
             Disk::Behind
         } else {

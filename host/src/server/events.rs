@@ -10,19 +10,18 @@ use super::committing::Disk;
 use super::config::EventOptions;
 use super::simulation::{Cx, HostSimulation};
 use crate::guest::contract::sim::events::DueEvent;
-use crate::guest::{CallError, GuestId, Resident, shown_id};
+use crate::guest::{Blame, CallError, GuestId, Resident, shown_id};
 use crate::sim::metrics::Durations;
 use crate::store::agenda::AgendaCounts;
 use crate::store::{AgendaGuest, Event, Run};
-
-/// What is kept of the reason why an event failed.
-const MAX_ERROR_CHARACTERS: usize = 500;
 
 /// What has become of the events that were due.
 pub struct EventRuns {
     options: EventOptions,
     fired: u64,
     retried: u64,
+    /// Whose events took all the time of the last turn: those of others that are due come first now.
+    rests: Option<AgendaGuest>,
     /// How much later than it was to be run an event was run.
     lateness: Arc<Durations>,
 }
@@ -43,7 +42,7 @@ pub struct EventCounts {
 
 impl EventRuns {
     pub fn new(options: EventOptions) -> Self {
-        Self { options, fired: 0, retried: 0, lateness: Arc::new(Durations::new()) }
+        Self { options, fired: 0, retried: 0, rests: None, lateness: Arc::new(Durations::new()) }
     }
 
     /// The distribution of lateness, for whoever shows it.
@@ -59,23 +58,28 @@ impl HostSimulation {
             return;
         }
         let until = cx.clock.now() + self.event_runs.options.budget();
-        let mut is_in_time = true;
-        while is_in_time
-            && !self.spent
-            && let Some((guest, event)) = self.next_due_event(cx)
+        let rests = self.event_runs.rests.take();
+        while !self.spent
+            && let Some((number, event)) = self.next_due_event(rests, cx)
         {
-            self.run_event(guest, &event, cx);
-            is_in_time = cx.clock.now() < until;
+            self.run_event(number, &event, cx);
+            if cx.clock.now() >= until {
+                self.event_runs.rests = Some(number);
+                break;
+            }
         }
-        if self.next_due_event(cx).is_some() {
+        if self.next_due_event(None, cx).is_some() {
             self.go_on(cx);
         }
     }
 
-    fn next_due_event(&self, cx: &Cx<'_>) -> Option<(GuestId, Arc<Event>)> {
-        let events = &self.stage.as_deref()?.events;
-        let (number, event) = events.agenda.next_due(cx.clock.wall_ms(), |number| self.is_ready(number))?;
-        Some((events.guest(number)?, Arc::clone(event)))
+    /// The next event that is due; one of a guest that rests only where there is no other.
+    fn next_due_event(&self, rests: Option<AgendaGuest>, cx: &Cx<'_>) -> Option<(AgendaGuest, Arc<Event>)> {
+        let agenda = &self.stage.as_deref()?.events.agenda;
+        let now_ms = cx.clock.wall_ms();
+        let others = rests.and_then(|rests| agenda.next_due(now_ms, |number| number != rests && self.is_ready(number)));
+        let (number, event) = others.or_else(|| agenda.next_due(now_ms, |number| self.is_ready(number)))?;
+        Some((number, Arc::clone(event)))
     }
 
     /// Whether the guest has an instance that could be called.
@@ -85,7 +89,8 @@ impl HostSimulation {
     }
 
     /// One attempt to run an event. What it does and that it is done are one transaction.
-    fn run_event(&mut self, guest: GuestId, event: &Arc<Event>, cx: &mut Cx<'_>) {
+    fn run_event(&mut self, number: AgendaGuest, event: &Arc<Event>, cx: &mut Cx<'_>) {
+        let Some(guest) = self.stage().events.guest(number) else { return };
         let now_ms = cx.clock.wall_ms();
         let Run { late_ms, missed, next } = event.run(now_ms);
         let due = DueEvent {
@@ -96,21 +101,16 @@ impl HostSimulation {
             missed,
         };
         self.stage().events.agenda.replace(event, next);
-        match self.handle(guest, "on-event", cx, |game, store| game.call_on_event(store, &due)) {
+        // An event that fails again and again is parked for it, and must not take its guest along.
+        let blame = if event.attempts == 0 { Blame::Guest } else { Blame::Nobody };
+        match self.handle_blaming(blame, guest, "on-event", cx, |game, store| game.call_on_event(store, &due)) {
             Ok(()) => {
                 self.event_runs.fired += 1;
                 self.event_runs.lateness.record(Duration::from_millis(now_ms.saturating_sub(event.next_ms)));
             }
             Err(CallError::NotRunning | CallError::Unkept) => self.stage().events.agenda.rollback(),
-            Err(CallError::DiskLate(_)) => self.postpone_event(event, cx),
             Err(error) => self.event_failed(guest, event, &error, cx),
         }
-    }
-
-    /// The disk was too slow for the handler, which is not the event's fault: it is tried again a little later.
-    fn postpone_event(&mut self, event: &Arc<Event>, cx: &Cx<'_>) {
-        let next_ms = cx.clock.wall_ms().saturating_add(self.event_runs.options.retry_ms).max(event.next_ms);
-        self.replace_event(event, Event { next_ms, ..(**event).clone() });
     }
 
     /// Lets an event that was tried be `now`, unless the instance that came after the failed one has changed it.
@@ -125,8 +125,7 @@ impl HostSimulation {
     /// An event has failed: it stays pending, and is tried again later or set aside.
     fn event_failed(&mut self, guest: GuestId, event: &Arc<Event>, error: &CallError, cx: &Cx<'_>) {
         let EventOptions { retry_ms, max_attempts, .. } = self.event_runs.options;
-        // What a guest says may be long.
-        let told: String = error.to_string().chars().take(MAX_ERROR_CHARACTERS).collect();
+        let told = error.to_string();
         let failed = event.failed(cx.clock.wall_ms(), &told, retry_ms, max_attempts);
         if failed.parked {
             let (name, id) = (self.guests.name(guest), format!("{}-{}", event.due_ms, event.sequence));

@@ -8,7 +8,7 @@ use super::guests::FIRST_PAUSE;
 use super::simulation::{Cx, HostSimulation, Timer};
 use crate::guest::contract::game::Game;
 use crate::guest::contract::sim::thinking::Intent;
-use crate::guest::{CallError, GuestId, GuestTimer, InstanceState};
+use crate::guest::{Blame, CallError, GuestId, GuestTimer, InstanceState};
 use crate::world::EntityId;
 use wasmtime::Store;
 
@@ -26,9 +26,21 @@ impl HostSimulation {
         cx: &mut Cx<'_>,
         call: impl FnOnce(&Game, &mut Store<InstanceState>) -> Answer<T>,
     ) -> Result<T, CallError> {
+        self.handle_blaming(Blame::Guest, game, what, cx, call)
+    }
+
+    /// [`handle`](Self::handle), with a word on who is to blame for a failure.
+    pub(super) fn handle_blaming<T>(
+        &mut self,
+        blame: Blame,
+        game: GuestId,
+        what: &'static str,
+        cx: &mut Cx<'_>,
+        call: impl FnOnce(&Game, &mut Store<InstanceState>) -> Answer<T>,
+    ) -> Result<T, CallError> {
         self.prepare_handler(cx);
         let Some(running) = self.guests.game(game) else { return Err(CallError::NotRunning) };
-        let result = running.call(&mut self.stage, what, call);
+        let result = running.call_blaming(blame, &mut self.stage, what, call);
         self.after_handler(cx);
         if matches!(result, Err(ref error) if !error.keeps_instance()) {
             self.spent = true;
@@ -114,6 +126,7 @@ impl HostSimulation {
         if !timer.repeat {
             self.stage().timers.remove(id);
         }
+        self.stage().told_from = timer.after;
         let runs = u32::try_from(missed).unwrap_or(u32::MAX);
         let fired = self.handle(timer.guest, "on-timer", cx, |game, store| {
             game.call_on_timer(store, id, &timer.name, &timer.payload, runs)
@@ -175,6 +188,9 @@ impl HostSimulation {
 
     /// An NPC wants to act.
     pub(super) fn intent(&mut self, intent: Intent, cx: &mut Cx<'_>) {
+        // Its thinker may have looked at anything.
+        let stage = self.stage();
+        stage.told_from = stage.newest_change();
         let _ = self.handle_at_gate("on-intent", cx, |game, store| game.call_on_intent(store, intent));
     }
 }

@@ -2,6 +2,7 @@
 //! store answer. It waits for them and decides nothing.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -19,6 +20,9 @@ pub(super) struct Control {
     pub(super) reader: Reader,
     pub(super) writer: Writer,
 }
+
+/// How often a save that takes long looks whether the disk takes nothing.
+const LOOK_FOR_TROUBLE_EVERY: Duration = Duration::from_millis(250);
 
 impl Control {
     /// Posts an item to the loop and waits for its answer.
@@ -71,8 +75,15 @@ impl HostControl for Control {
     }
 
     async fn save(&self) -> Result<(), ControlError> {
-        self.refuse_in_trouble(|reason| ControlError::SaveFailed { reason })?;
-        self.ask(|reply| Item::Checkpoint { reply }).await
+        let mut saved = std::pin::pin!(self.ask(|reply| Item::Checkpoint { reply }));
+        loop {
+            self.refuse_in_trouble(|reason| ControlError::SaveFailed { reason })?;
+            // It may be this save that finds the disk full.
+            match tokio::time::timeout(LOOK_FOR_TROUBLE_EVERY, &mut saved).await {
+                Ok(saved) => return saved,
+                Err(_) => continue,
+            }
+        }
     }
 
     /// What is not kept with every handler is saved first, so that the copy has it. Where the disk takes nothing the copy

@@ -1,7 +1,7 @@
 //! What clients did while the disk takes nothing. A handler that turns out to change something durable is taken back and
 //! its item set aside, and with it whatever its client does after; everybody whose handlers change nothing is served as
 //! ever. Once the disk takes changes again, all that was set aside is run in order. Each client has only a few packets
-//! in here, since the gate reads no more from it, and all together only so many: then nothing is taken any more.
+//! in here, since the gate reads no more from it, and all together only so many: then who wants more is turned away.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,9 +15,12 @@ use crate::guest::CallError;
 /// Time of one turn for items that were set aside, looked at between two of them.
 const BUDGET: Duration = Duration::from_millis(5);
 
-/// Items, and bytes of packets, at which no more are taken from the queue.
+/// Items, and bytes of packets, at which clients are turned away that want something changed.
 const MAX_ITEMS: usize = 16_384;
 const MAX_BYTES: usize = 64 * 1024 * 1024;
+
+/// Items at which no more are taken from the queue.
+const MOST_ITEMS: usize = 8 * MAX_ITEMS;
 
 /// Items that wait for the disk, oldest first.
 #[derive(Default)]
@@ -29,9 +32,14 @@ pub struct SetAside {
 }
 
 impl SetAside {
-    /// Whether there is too much of it.
-    pub fn is_full(&self) -> bool {
+    /// Whether there is so much of it that nothing more is set aside but that somebody has left.
+    fn is_full(&self) -> bool {
         self.items.len() >= MAX_ITEMS || self.bytes >= MAX_BYTES
+    }
+
+    /// Whether even those who have left are too many.
+    pub fn overflows(&self) -> bool {
+        self.items.len() >= MOST_ITEMS
     }
 
     fn push(&mut self, client: u64, item: Item) {
@@ -79,11 +87,23 @@ impl HostSimulation {
     /// Runs what a client did, or sets it aside.
     pub(super) fn run_or_set_aside(&mut self, item: Item, cx: &mut Cx<'_>) {
         let Some(client) = item.client() else { return };
-        if self.set_aside.of_client.contains_key(&client) {
-            self.set_aside.push(client, item);
-        } else if let Err(CallError::Unkept) = self.run_for_client(&item, cx) {
-            self.set_aside.push(client, item);
+        let is_unheard_of =
+            !self.stage().connections.contains(&client) && !self.set_aside.of_client.contains_key(&client);
+        if is_unheard_of && matches!(item, Item::Disconnected { .. }) {
+            // It was turned away before the game heard of it.
+            return;
         }
+        let is_to_wait = self.set_aside.of_client.contains_key(&client)
+            || matches!(self.run_for_client(&item, cx), Err(CallError::Unkept));
+        if !is_to_wait {
+            return;
+        }
+        // Nobody is served worse for those who come: they are turned away.
+        if self.set_aside.is_full() && !matches!(item, Item::Disconnected { .. }) {
+            self.outbox.close(client, 0);
+            return;
+        }
+        self.set_aside.push(client, item);
     }
 
     fn run_for_client(&mut self, item: &Item, cx: &mut Cx<'_>) -> Result<(), CallError> {

@@ -80,6 +80,9 @@ impl HostSimulation {
         while !self.spent
             && let Some(Ended { owner, task, outcome }) = ended.next()
         {
+            // It was started with what a handler knew, and may have looked at anything since.
+            let stage = self.stage();
+            stage.told_from = stage.newest_change();
             let outcome = outcome.as_ref().map(Vec::as_slice);
             let _ = self.handle(owner, "on-task", cx, |game, store| game.call_on_task(store, task, outcome));
         }

@@ -14,8 +14,8 @@ use super::timer_wheel::TimerCounts;
 /// Buckets are at most 1/64 of their value wide.
 const GROUPING_POWER: u8 = 6;
 
-/// The longest duration told apart from longer ones: 2^40 ns, about 18 minutes.
-const LONGEST_NS_POWER: u8 = 40;
+/// The longest duration told apart from longer ones: 2^50 ns, about 13 days.
+const LONGEST_NS_POWER: u8 = 50;
 
 /// A distribution of durations.
 #[derive(Debug)]

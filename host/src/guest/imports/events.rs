@@ -65,7 +65,7 @@ impl Host for InstanceState {
         let (guest, patience) = (self.identity.id, self.patience());
         let stage = self.stage_to_read(Durable::Events)?;
         let (after, limit) = (after.map(asked_id), limit.min(MAX_LISTED) as usize);
-        let found = stage.events.pending(guest, after, limit, &patience)?;
+        let found = stage.events.pending(guest, after, limit, stage.limits.max_payload_bytes, &patience)?;
         let mut room = stage.limits.max_payload_bytes;
         let mut events = Vec::new();
         for event in found {

@@ -44,6 +44,7 @@ impl Host for InstanceState {
             repeat,
             payload: Arc::from(payload),
             on_wheel: None,
+            after: 0,
         });
         stage.note_timer(id);
         Ok(Ok(id))
