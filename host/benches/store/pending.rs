@@ -124,7 +124,7 @@ impl Stored {
             let mut rows = world::scattered(FILL_ROWS.min(PENDING - first), PAYLOAD_BYTES, FIRST_OF_MANY);
             rows.sort_unstable_by_key(|row| row.due_ms);
             let events = rows.into_iter().enumerate().map(|(index, row)| event((first + index) as u64 + 1, row.due_ms));
-            commit(&mut *writer, first as u64, events.collect())?;
+            commit(&mut *writer, events.collect())?;
             writer.upkeep(false)?;
         }
         writer.close()
@@ -134,10 +134,9 @@ impl Stored {
     fn add(&self) -> Result<(), StoreError> {
         let store = SqliteStore::open(&self.data_dir())?;
         let stored = store.load()?;
-        let pending = stored.guests.iter().map(|guest| guest.pending).sum();
         let mut writer = store.writer(Vec::new())?;
         let due_ms = world::wall_ms() + FIRST_DUE.as_millis() as u64;
-        commit(&mut *writer, pending, vec![event(stored.next_sequence, due_ms)])?;
+        commit(&mut *writer, vec![event(stored.next_sequence, due_ms)])?;
         writer.close()
     }
 
@@ -196,14 +195,14 @@ fn event(sequence: u64, due_ms: u64) -> Arc<Event> {
 }
 
 /// Commits events beside those that are pending.
-fn commit(writer: &mut dyn StoreWriter, pending: u64, events: Vec<Arc<Event>>) -> Result<(), StoreError> {
+fn commit(writer: &mut dyn StoreWriter, events: Vec<Arc<Event>>) -> Result<(), StoreError> {
     let last = events.last().map_or(0, |event| event.sequence);
     writer.commit(&[Batch {
         number: 1,
-        counts: vec![EventCount { guest: GUEST.into(), pending: pending + events.len() as u64, parked: 0 }],
+        counts: vec![EventCount { guest: GUEST.into(), pending: events.len() as i64, parked: 0 }],
         guests: vec![GuestChange::Initialised { guest: GUEST.into() }],
         next_sequence: Some(last + 1),
-        events: events.into_iter().map(EventChange::Put).collect(),
+        events: events.into_iter().map(|event| EventChange::Put { event, claimed: false }).collect(),
         ..Batch::default()
     }])
 }

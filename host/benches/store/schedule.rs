@@ -122,7 +122,7 @@ fn ours(events: &[NewEvent], batch_events: usize, max_waiting: usize) -> Cost {
                 agenda.commit(now_ms, &mut batch);
             }
             writer.submit(batch);
-            while writer.waiting() >= max_waiting {
+            while index + 1 - writer.committed() as usize >= max_waiting {
                 changes.recv().expect("the writer lives");
             }
             agenda.settle(writer.committed());
@@ -149,6 +149,7 @@ fn agenda() -> Agenda {
     let limits = AgendaLimits {
         look_ahead_ms: events.look_ahead_s * 1000,
         max_in_memory: events.max_in_memory,
+        max_in_memory_bytes: 64 << 20,
         max_pending: events.max_pending,
     };
     Agenda::new(limits, &[], 1)
