@@ -415,7 +415,6 @@ impl Trial {
                 }
             }
         };
-        assert_eq!(*known, event);
         self.decided(&known, false);
     }
 
@@ -609,10 +608,14 @@ impl Trial {
                 return;
             }
             assert!(!self.setting.is_exclusive, "events that are due do not run");
-            // What the other host has given back comes with the next page.
+            // What the other host has given back comes with the next page, for which repeating events may leave no room.
+            let is_in_the_way = |event: &Event| event.repeat.is_some() && self.agenda.is_in_memory(event);
+            if let Some(nth) = self.model.values().position(is_in_the_way) {
+                self.take(&Step::Cancel(nth));
+            }
             self.take(&Step::Advance(self.setting.limits.look_ahead_ms));
         }
-        panic!("events that are due do not run");
+        panic!("events that are due do not run: {:?}, of which these are held: {:?}", self.model, self.disk.holders);
     }
 }
 
@@ -621,7 +624,7 @@ fn run_of(event: &Event) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 768, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 5000, ..ProptestConfig::default() })]
     #[test]
     fn every_event_that_was_not_cancelled_runs_once_in_effect_and_in_order(
         setting in setting(),

@@ -25,6 +25,9 @@ pub(super) struct Paging {
     passed_over: Option<u64>,
     /// Whether they can.
     is_wanted_at_once: bool,
+    /// In a shared store: the next page begins here, before the horizon, since there are events that this host holds and
+    /// does not have.
+    again_after: Option<Place>,
     /// In a shared store: what lies behind the horizon is to be given back, once this batch is on disk.
     to_release: Option<u64>,
 }
@@ -75,11 +78,12 @@ impl Agenda {
             }
             self.last_read += 1;
             let listed = &mut self.guests[number];
+            let horizon = listed.window.horizon();
             listed.paging.is_wanted_at_once = false;
             listed.paging.under_way = Some(UnderWay { number: self.last_read, until, committed, is_stale: false });
             let claim = Claim {
                 guest: Arc::clone(&listed.name),
-                after: listed.window.horizon(),
+                after: listed.paging.again_after.take().map_or(horizon, |again| horizon.min(Some(again))),
                 until,
                 // A window that has room for a page is less than half full.
                 limit: (self.limits.max_in_memory / 4).max(1),
@@ -114,8 +118,11 @@ impl Agenda {
         let Some((guest, UnderWay { until, is_stale, .. })) = self.asked_for(number) else { return };
         let listed = &mut self.guests[guest];
         let complete_until = if page.is_last { Some(until) } else { page.events.last().map(Event::place) };
-        // A page that was filled by earlier events has left others where it ends.
-        listed.paging.is_wanted_at_once |= !page.is_last && complete_until < listed.window.horizon();
+        if !page.is_last && complete_until < listed.window.horizon() {
+            // Earlier events have filled it.
+            listed.paging.is_wanted_at_once = true;
+            listed.paging.again_after = complete_until;
+        }
         if let Some(horizon) = complete_until.filter(|_| !is_stale) {
             listed.window.extend_to(horizon);
         }
@@ -123,6 +130,14 @@ impl Agenda {
             let is_so = self.unsettled.get(event.sequence).is_none_or(|now| now.as_deref() == Some(&event));
             if is_so && listed.window.covers(event.place()) {
                 listed.window.insert(Arc::new(event));
+            } else if !is_so && !listed.is_exclusive && listed.window.get(event.sequence).is_none() {
+                // Either this host has changed it since, or another has after this one: a page that
+                // is read when the change is on disk tells which.
+                let Place { next_ms, sequence } = event.place();
+                let before = Place { next_ms, sequence: sequence.saturating_sub(1) };
+                let again_after = listed.paging.again_after.map_or(before, |again| again.min(before));
+                listed.paging.again_after = Some(again_after);
+                listed.paging.passed_over = listed.paging.passed_over.max(self.unsettled.batch_of(event.sequence));
             }
         }
         for (batch, event) in self.unsettled.pending() {
