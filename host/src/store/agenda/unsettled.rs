@@ -31,9 +31,9 @@ impl Unsettled {
         self.changes.get(&sequence).map(|(_, now)| now)
     }
 
-    /// The batch that has changed the event.
-    pub fn batch_of(&self, sequence: u64) -> Option<u64> {
-        self.changes.get(&sequence).map(|(batch, _)| *batch)
+    /// The batch from which on the event is pending as it is now.
+    pub fn pending_from(&self, sequence: u64) -> Option<u64> {
+        self.changes.get(&sequence).filter(|(_, now)| now.is_some()).map(|(batch, _)| *batch)
     }
 
     /// Every event that may differ and is pending, with the batch that makes it what it is.
