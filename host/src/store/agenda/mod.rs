@@ -12,7 +12,8 @@
 //!
 //! **Sharing.** In a store that several hosts share, the memory holds only what this host has claimed. Then nothing follows
 //! from how many events there are, what the host does not hold is left to whoever claims it, and events of other hosts
-//! that stand before the horizon come with a later page.
+//! that stand before the horizon come with a later page, which a memory that is half full does not ask for: until then
+//! they are left to others.
 
 mod listing;
 mod pages;

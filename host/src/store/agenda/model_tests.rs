@@ -415,7 +415,6 @@ impl Trial {
                 }
             }
         };
-        assert_eq!(*known, event);
         self.decided(&known, false);
     }
 
@@ -597,9 +596,12 @@ impl Trial {
                 self.commit_to_disk(usize::MAX);
                 self.take(&Step::OthersRun);
                 self.take(&Step::OthersRelease);
+                let mut jobs = 0;
                 while !self.jobs.is_empty() || !self.answers.is_empty() {
                     self.take(&Step::Read);
                     self.take(&Step::Bring);
+                    jobs += 1;
+                    assert!(jobs < 1000, "pages are read without end");
                 }
                 idle = if self.run_one(false) { 0 } else { idle + 1 };
             }
@@ -609,10 +611,14 @@ impl Trial {
                 return;
             }
             assert!(!self.setting.is_exclusive, "events that are due do not run");
-            // What the other host has given back comes with the next page.
+            // What the other host has given back comes with the next page, for which repeating events may leave no room.
+            let is_in_the_way = |event: &Event| event.repeat.is_some() && self.agenda.is_in_memory(event);
+            if let Some(nth) = self.model.values().position(is_in_the_way) {
+                self.take(&Step::Cancel(nth));
+            }
             self.take(&Step::Advance(self.setting.limits.look_ahead_ms));
         }
-        panic!("events that are due do not run");
+        panic!("events that are due do not run: {:?}, of which these are held: {:?}", self.model, self.disk.holders);
     }
 }
 

@@ -20,13 +20,24 @@ pub enum Wish {
 #[derive(Debug, Default)]
 pub(super) struct Paging {
     under_way: Option<UnderWay>,
-    /// In a shared store: events before the horizon are left to whoever claims them, and can be claimed once this batch is
-    /// on disk.
-    passed_over: Option<u64>,
-    /// Whether they can.
+    /// In a shared store: events before the horizon that are not in memory, since this batch changes them and is not on
+    /// disk as far as is known.
+    passed_over: Option<PassedOver>,
+    /// Whether there is something to claim before the horizon.
     is_wanted_at_once: bool,
+    /// In a shared store: the next page begins here, before the horizon, since there are events that this host holds and
+    /// does not have.
+    again_after: Option<Place>,
     /// In a shared store: what lies behind the horizon is to be given back, once this batch is on disk.
     to_release: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PassedOver {
+    /// The newest batch that changes one of them.
+    batch: u64,
+    /// Where a page that brings them all begins.
+    after: Place,
 }
 
 /// A page that was asked for.
@@ -49,6 +60,14 @@ impl Listed {
         if !self.is_exclusive {
             self.paging.to_release = Some(last_batch);
         }
+    }
+
+    /// The event that a page has, or should have had, there is not taken in, since `batch` changes it.
+    fn pass_over(&mut self, batch: Option<u64>, place: Place) {
+        let Some(batch) = batch else { return };
+        let after = Place { next_ms: place.next_ms, sequence: place.sequence.saturating_sub(1) };
+        let passed = self.paging.passed_over.unwrap_or(PassedOver { batch, after });
+        self.paging.passed_over = Some(PassedOver { batch: passed.batch.max(batch), after: passed.after.min(after) });
     }
 
     /// What is to be given back now.
@@ -75,11 +94,12 @@ impl Agenda {
             }
             self.last_read += 1;
             let listed = &mut self.guests[number];
+            let horizon = listed.window.horizon();
             listed.paging.is_wanted_at_once = false;
             listed.paging.under_way = Some(UnderWay { number: self.last_read, until, committed, is_stale: false });
             let claim = Claim {
                 guest: Arc::clone(&listed.name),
-                after: listed.window.horizon(),
+                after: listed.paging.again_after.take().map_or(horizon, |again| horizon.min(Some(again))),
                 until,
                 // A window that has room for a page is less than half full.
                 limit: (self.limits.max_in_memory / 4).max(1),
@@ -114,8 +134,11 @@ impl Agenda {
         let Some((guest, UnderWay { until, is_stale, .. })) = self.asked_for(number) else { return };
         let listed = &mut self.guests[guest];
         let complete_until = if page.is_last { Some(until) } else { page.events.last().map(Event::place) };
-        // A page that was filled by earlier events has left others where it ends.
-        listed.paging.is_wanted_at_once |= !page.is_last && complete_until < listed.window.horizon();
+        if !page.is_last && complete_until < listed.window.horizon() {
+            // Earlier events have filled it.
+            listed.paging.is_wanted_at_once = true;
+            listed.paging.again_after = complete_until;
+        }
         if let Some(horizon) = complete_until.filter(|_| !is_stale) {
             listed.window.extend_to(horizon);
         }
@@ -123,6 +146,10 @@ impl Agenda {
             let is_so = self.unsettled.get(event.sequence).is_none_or(|now| now.as_deref() == Some(&event));
             if is_so && listed.window.covers(event.place()) {
                 listed.window.insert(Arc::new(event));
+            } else if !is_so && !listed.is_exclusive {
+                // Either this host has changed it since, or another has after this one: a page that is read when the
+                // change is on disk tells which.
+                listed.pass_over(self.unsettled.pending_from(event.sequence), event.place());
             }
         }
         for (batch, event) in self.unsettled.pending() {
@@ -133,7 +160,7 @@ impl Agenda {
             if listed.is_exclusive {
                 listed.window.insert(Arc::clone(event));
             } else {
-                listed.paging.passed_over = listed.paging.passed_over.max(Some(batch));
+                listed.pass_over(Some(batch), event.place());
             }
         }
         self.trim();
@@ -169,7 +196,10 @@ impl Agenda {
         let settled = oldest_read.map_or(committed, |oldest| oldest.min(committed));
         self.unsettled.settle(settled);
         for Listed { paging, .. } in &mut self.guests {
-            paging.is_wanted_at_once |= paging.passed_over.take_if(|batch| *batch <= settled).is_some();
+            if let Some(PassedOver { after, .. }) = paging.passed_over.take_if(|passed| passed.batch <= settled) {
+                paging.is_wanted_at_once = true;
+                paging.again_after = Some(paging.again_after.map_or(after, |again| again.min(after)));
+            }
         }
     }
 }

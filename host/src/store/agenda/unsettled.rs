@@ -31,6 +31,11 @@ impl Unsettled {
         self.changes.get(&sequence).map(|(_, now)| now)
     }
 
+    /// The batch from which on the event is pending as it is now.
+    pub fn pending_from(&self, sequence: u64) -> Option<u64> {
+        self.changes.get(&sequence).filter(|(_, now)| now.is_some()).map(|(batch, _)| *batch)
+    }
+
     /// Every event that may differ and is pending, with the batch that makes it what it is.
     pub fn pending(&self) -> impl Iterator<Item = (u64, &Arc<Event>)> {
         self.changes.values().filter_map(|(batch, now)| Some((*batch, now.as_ref()?)))
