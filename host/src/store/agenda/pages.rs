@@ -47,8 +47,18 @@ struct UnderWay {
     until: Place,
     /// The newest batch on disk at that time.
     committed: u64,
+    /// Where it begins if that is before the horizon.
+    again_after: Option<Place>,
     /// The window has shrunk since, so that the page does not begin where the window ends.
     is_stale: bool,
+}
+
+impl Paging {
+    /// There is something to claim before the horizon.
+    fn begin_again(&mut self, after: Place) {
+        self.is_wanted_at_once = true;
+        self.again_after = Some(self.again_after.map_or(after, |again| again.min(after)));
+    }
 }
 
 impl Listed {
@@ -95,11 +105,15 @@ impl Agenda {
             self.last_read += 1;
             let listed = &mut self.guests[number];
             let horizon = listed.window.horizon();
+            // There may be something to claim up to the horizon, though the clock was set back.
+            let until = horizon.filter(|_| !listed.is_exclusive).map_or(until, |horizon| horizon.max(until));
             listed.paging.is_wanted_at_once = false;
-            listed.paging.under_way = Some(UnderWay { number: self.last_read, until, committed, is_stale: false });
+            let again_after = listed.paging.again_after.take();
+            listed.paging.under_way =
+                Some(UnderWay { number: self.last_read, until, committed, again_after, is_stale: false });
             let claim = Claim {
                 guest: Arc::clone(&listed.name),
-                after: listed.paging.again_after.take().map_or(horizon, |again| horizon.min(Some(again))),
+                after: again_after.map_or(horizon, |again| horizon.min(Some(again))),
                 until,
                 // A window that has room for a page is less than half full.
                 limit: (self.limits.max_in_memory / 4).max(1),
@@ -134,10 +148,9 @@ impl Agenda {
         let Some((guest, UnderWay { until, is_stale, .. })) = self.asked_for(number) else { return };
         let listed = &mut self.guests[guest];
         let complete_until = if page.is_last { Some(until) } else { page.events.last().map(Event::place) };
-        if !page.is_last && complete_until < listed.window.horizon() {
+        if let Some(end) = complete_until.filter(|end| !page.is_last && Some(*end) < listed.window.horizon()) {
             // Earlier events have filled it.
-            listed.paging.is_wanted_at_once = true;
-            listed.paging.again_after = complete_until;
+            listed.paging.begin_again(end);
         }
         if let Some(horizon) = complete_until.filter(|_| !is_stale) {
             listed.window.extend_to(horizon);
@@ -168,7 +181,9 @@ impl Agenda {
 
     /// A page could not be read; another will be asked for.
     pub fn page_failed(&mut self, number: u64) {
-        self.asked_for(number);
+        if let Some((guest, UnderWay { again_after: Some(after), .. })) = self.asked_for(number) {
+            self.guests[guest].paging.begin_again(after);
+        }
     }
 
     /// The guest for which the page was asked; it is no longer under way.
@@ -197,8 +212,7 @@ impl Agenda {
         self.unsettled.settle(settled);
         for Listed { paging, .. } in &mut self.guests {
             if let Some(PassedOver { after, .. }) = paging.passed_over.take_if(|passed| passed.batch <= settled) {
-                paging.is_wanted_at_once = true;
-                paging.again_after = Some(paging.again_after.map_or(after, |again| again.min(after)));
+                paging.begin_again(after);
             }
         }
     }
