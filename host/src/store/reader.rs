@@ -51,7 +51,10 @@ enum Message {
 }
 
 /// Calls whoever waits for an answer, in every case: where the job is dropped instead of run, too.
-struct Answering<R>(Option<Box<dyn FnOnce(Result<R, AskError>) + Send>>);
+struct Answering<R>(Option<OnAnswer<R>>);
+
+/// Called with the answer.
+type OnAnswer<R> = Box<dyn FnOnce(Result<R, AskError>) + Send>;
 
 impl<R> Answering<R> {
     fn answer(mut self, answer: Result<R, AskError>) {
