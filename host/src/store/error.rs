@@ -55,6 +55,10 @@ pub enum StoreError {
     )]
     DatabaseTaken { file: PathBuf },
     #[error(
+        "the database {file} was cut or overwritten while the host ran: it has {found} bytes where it had {expected}. Nothing more was written to it, and what was committed last is in {log}; move all that is named world.* away, and put a backup in its place"
+    )]
+    DatabaseCut { file: PathBuf, log: PathBuf, found: u64, expected: u64 },
+    #[error(
         "the thread that writes the database has failed: {reason}; what was committed before is safe. Start the host again"
     )]
     WriterFailed { reason: String },
