@@ -94,6 +94,18 @@ impl StoreError {
         matches!(self, StoreError::Unwritable { .. })
     }
 
+    /// What an error behind which nothing more is written leaves to be said: nothing where commits may be lost with it.
+    pub fn consolation(&self) -> &'static str {
+        match self {
+            StoreError::Damaged { .. }
+            | StoreError::LogTakenUnsaved { .. }
+            | StoreError::LogCut { .. }
+            | StoreError::DatabaseTaken { .. }
+            | StoreError::DatabaseCut { .. } => "",
+            _ => "; what was acknowledged is safe",
+        }
+    }
+
     /// Whether the file holds what no Wheelhouse has written, so that nothing more may be done with it.
     pub fn is_damage(&self) -> bool {
         matches!(self, StoreError::Damaged { .. })

@@ -318,7 +318,8 @@ impl Work {
         let lost = state.backlog;
         drop(state);
         tracing::error!(
-            "{error}. Nothing more is written, and {lost} batches of changes may be lost; what was acknowledged is safe"
+            "{error}. Nothing more is written, and {lost} batches of changes may be lost{}",
+            error.consolation()
         );
         (self.on_change)();
         error
