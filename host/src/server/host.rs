@@ -64,8 +64,9 @@ pub enum StopError {
     Loop(LoopFailure),
     #[error("the loop ended without the world's save")]
     Unsaved,
-    #[error("not everything was saved: {0}; what was acknowledged is safe")]
-    Store(#[from] StoreError),
+    // It shows its cause in its middle, where nobody who tells causes after errors would find it: so it has none.
+    #[error("not everything was saved: {}{}", .0, .0.consolation())]
+    Store(StoreError),
 }
 
 /// A world that runs.
@@ -212,7 +213,7 @@ impl Host {
         let written = writer.stop();
         drop(data_dir);
         match stopped {
-            Ok(()) => Ok(written?),
+            Ok(()) => written.map_err(StopError::Store),
             Err(crate::sim::StopError::Failed(failure)) => Err(StopError::Loop(failure)),
             Err(_) => Err(StopError::Unsaved),
         }
@@ -257,4 +258,23 @@ fn name_timers(core: &mut LoopCore<HostSimulation>) {
         checkpoint: cx.timers.name("checkpoint"),
         events: cx.timers.name("events"),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_that_failed_tells_its_reason_once_and_calls_safe_only_what_is() {
+        let file = PathBuf::from("data/world.db");
+        let full = StoreError::Unwritable { file: file.clone(), reason: "the disk is full; make room".to_owned() };
+        let cut = StoreError::LogCut { file, log: PathBuf::from("data/world.db-wal") };
+        for (error, is_safe) in [(full, true), (cut, false)] {
+            let reason = error.to_string();
+            let error = anyhow::Error::from(StopError::Store(error));
+            assert_eq!(error.chain().count(), 1, "whoever tells the causes too would tell the reason twice");
+            let expected = if is_safe { "; what was acknowledged is safe" } else { "" };
+            assert_eq!(error.to_string(), format!("not everything was saved: {reason}{expected}"));
+        }
+    }
 }

@@ -1,4 +1,5 @@
-//! What can go wrong with a store, told for the operator: which file, what about it, and what helps.
+//! What can go wrong with a store, told for the operator: which file, what about it, and what helps. Where that depends
+//! on the reason, it is part of the reason.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,7 +7,7 @@ use std::path::PathBuf;
 /// Why a store cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("the database {file} cannot be opened: {reason}; mend its permissions, or name another data_dir")]
+    #[error("the database {file} cannot be opened: {reason}")]
     Open { file: PathBuf, reason: String },
     #[error(
         "the database {file} is damaged ({reason}) and was left as it is; put a backup in its place, or move it away with all that is named world.* beside it to begin a new world"
@@ -55,22 +56,30 @@ pub enum StoreError {
     )]
     DatabaseTaken { file: PathBuf },
     #[error(
+        "the database {file} was cut or overwritten while the host ran: it has {found} bytes where it had {expected}. Nothing more was written to it, and what was committed last is in {log}; move all that is named world.* away, and put a backup in its place"
+    )]
+    DatabaseCut { file: PathBuf, log: PathBuf, found: u64, expected: u64 },
+    #[error(
         "the thread that writes the database has failed: {reason}; what was committed before is safe. Start the host again"
     )]
     WriterFailed { reason: String },
-    #[error("the database {file} cannot be written: {reason}; make room or mend the disk")]
+    #[error("the database {file} cannot be written: {reason}")]
     Unwritable { file: PathBuf, reason: String },
     #[error("a value is larger than the database {file} takes; lower guest.max_payload_kb")]
     TooLarge { file: PathBuf },
-    #[error("the database {file} cannot be read: {reason}; mend the disk")]
+    #[error("the database {file} cannot be read: {reason}")]
     Unreadable { file: PathBuf, reason: String },
     /// Final: the world in memory has what the store has refused, so the host must start again from what is stored.
     #[error(
         "another host has taken over an event that this one has changed, and nothing of that was kept; start the host again"
     )]
     LeaseLost,
-    #[error("the backup {file} cannot be written: {reason}; name a new file in a folder with room")]
+    #[error("the backup {file} cannot be written: {reason}")]
     Backup { file: PathBuf, reason: String },
+    #[error(
+        "the backup {file} may not be called world.* in {data_dir}, where such names are the world's; name it otherwise, or name another folder"
+    )]
+    BackupName { file: PathBuf, data_dir: PathBuf },
     #[error("the backup {file} was given up, since the host stops; nothing of it was kept")]
     BackupInterrupted { file: PathBuf },
     #[error("a thread for the database cannot be started: {0}; the machine has no room for it")]
@@ -83,6 +92,18 @@ impl StoreError {
     /// Whether trying again later may help, as with a disk that is full.
     pub fn is_temporary(&self) -> bool {
         matches!(self, StoreError::Unwritable { .. })
+    }
+
+    /// What an error behind which nothing more is written leaves to be said: nothing where commits may be lost with it.
+    pub fn consolation(&self) -> &'static str {
+        match self {
+            StoreError::Damaged { .. }
+            | StoreError::LogTakenUnsaved { .. }
+            | StoreError::LogCut { .. }
+            | StoreError::DatabaseTaken { .. }
+            | StoreError::DatabaseCut { .. } => "",
+            _ => "; what was acknowledged is safe",
+        }
     }
 
     /// Whether the file holds what no Wheelhouse has written, so that nothing more may be done with it.

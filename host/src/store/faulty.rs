@@ -127,7 +127,7 @@ impl StoreWriter for FaultyWriter {
 
 /// The error of a full disk.
 pub fn full_disk() -> StoreError {
-    StoreError::Unwritable { file: PathBuf::from("data/world.db"), reason: "the disk is full".to_owned() }
+    StoreError::Unwritable { file: PathBuf::from("data/world.db"), reason: "the disk is full; make room".to_owned() }
 }
 
 /// The error of a damaged file.

@@ -51,7 +51,10 @@ enum Message {
 }
 
 /// Calls whoever waits for an answer, in every case: where the job is dropped instead of run, too.
-struct Answering<R>(Option<Box<dyn FnOnce(Result<R, AskError>) + Send>>);
+struct Answering<R>(Option<OnAnswer<R>>);
+
+/// Called with the answer.
+type OnAnswer<R> = Box<dyn FnOnce(Result<R, AskError>) + Send>;
 
 impl<R> Answering<R> {
     fn answer(mut self, answer: Result<R, AskError>) {
@@ -103,17 +106,22 @@ impl Reader {
         self.post(move |reader| answering.answer(guarded(|| job(reader))));
     }
 
-    /// Posts a job and blocks this thread until it has answered, for at most `limit`. A job that is late runs all the
-    /// same, and nobody hears its answer.
+    /// Posts a job and blocks this thread until it has answered, for at most `limit`. A job whose turn comes
+    /// later is passed over; one that is late in the middle runs to its end, and nobody hears its answer.
     pub fn ask_within<R: Send + 'static>(
         &self,
         limit: Duration,
         job: impl FnOnce(&mut dyn StoreReader) -> R + Send + 'static,
     ) -> Result<R, AskError> {
         let (answer, answered) = mpsc::sync_channel(1);
-        self.post_answering(job, move |answered| {
-            // Nobody waits any more.
-            let _ = answer.send(answered);
+        // Goes with this call.
+        let waiting = Arc::new(());
+        let is_awaited = Arc::downgrade(&waiting);
+        self.post(move |reader| {
+            if is_awaited.strong_count() > 0 {
+                // Nobody may wait any more.
+                let _ = answer.send(guarded(|| job(reader)));
+            }
         });
         answered.recv_timeout(limit).unwrap_or_else(|error| match error {
             RecvTimeoutError::Timeout => Err(AskError::Late { limit }),

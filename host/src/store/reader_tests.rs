@@ -60,6 +60,22 @@ fn who_asks_waits_no_longer_than_it_says_and_a_long_job_aside_holds_up_nobody() 
 }
 
 #[test]
+fn a_job_whose_caller_has_given_up_is_not_run_when_its_turn_comes() {
+    let directory = tempfile::tempdir().unwrap();
+    let reader = start(directory.path());
+    let (let_go, held) = mpsc::channel::<()>();
+    reader.post(move |_| {
+        let _ = held.recv();
+    });
+    let (sender, ran) = mpsc::channel();
+    let late = sender.clone();
+    assert!(reader.ask_within(Duration::from_millis(1), move |_| late.send("late").unwrap()).is_err());
+    reader.post(move |_| sender.send("posted").unwrap());
+    let_go.send(()).unwrap();
+    assert_eq!(ran.iter().collect::<Vec<_>>(), ["posted"]);
+}
+
+#[test]
 fn a_job_that_panics_costs_nobody_else_the_reader() {
     let directory = tempfile::tempdir().unwrap();
     let reader = start(directory.path());

@@ -1,7 +1,8 @@
-//! The thread that commits: it takes all batches that wait and commits them in one transaction, in order, and tells when
-//! they are on disk. Whoever hands a batch over never waits. A disk that is full is tried again until there is room; an
+//! The thread that commits: it takes the batches that wait, as many as a short transaction holds, commits them together
+//! and in order, and tells when they are on disk. Whoever hands a batch over never waits. A disk that is full is tried again until there is room; an
 //! error that will not go away ends the writing for good, and everybody can see so.
 
+use std::collections::VecDeque;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -23,6 +24,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// Attempts at a commit once the writer is to stop. The pauses between them are less than a second together; an attempt
 /// takes as long as the store waits for a lock that another program holds, with SQLite two seconds.
 const ATTEMPTS_AT_STOP: u32 = 5;
+
+/// How much is committed together at most, unless one batch alone is more. After a flood whoever waits for the backlog
+/// to shrink is let go step by step, instead of when all of it is on disk.
+const GROUP_ROWS: usize = 8192;
+const GROUP_BYTES: usize = 8 << 20;
 
 /// What keeps the writer from writing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +82,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: Vec<Batch>,
+    waiting: VecDeque<Batch>,
     /// Batches handed over and not on disk: those in `waiting`, those in the thread's hands, and those that came after
     /// it had ended.
     backlog: usize,
@@ -109,7 +115,7 @@ impl Writer {
         let mut state = self.inner.shared.lock();
         state.backlog += 1;
         if !state.has_ended {
-            state.waiting.push(batch);
+            state.waiting.push_back(batch);
             drop(state);
             self.inner.shared.wake.notify_all();
         }
@@ -183,7 +189,7 @@ impl Shared {
         self.wake.notify_all();
     }
 
-    /// All batches that wait, once there are any; nothing when there will be none.
+    /// The first batches that wait, once there are any; nothing when there will be none.
     fn next_group(&self) -> Option<Vec<Batch>> {
         let mut state = self.lock();
         while state.waiting.is_empty() {
@@ -193,7 +199,8 @@ impl Shared {
             }
             state = self.wait(state);
         }
-        Some(std::mem::take(&mut state.waiting))
+        let group = group_length(&state.waiting);
+        Some(state.waiting.drain(..group).collect())
     }
 
     /// Rests until the clock shows `until`, or until the writer is to stop if it was not before.
@@ -207,6 +214,17 @@ impl Shared {
             };
         }
     }
+}
+
+/// How many of the batches, of which there are some, are committed together: those within the bounds, but one at least.
+fn group_length(waiting: &VecDeque<Batch>) -> usize {
+    let (mut rows, mut bytes) = (0, 0);
+    let fits = |batch: &&Batch| {
+        rows += batch.rows();
+        bytes += batch.bytes;
+        rows <= GROUP_ROWS && bytes <= GROUP_BYTES
+    };
+    waiting.iter().take_while(fits).count().max(1)
 }
 
 /// What the thread holds.
@@ -296,11 +314,12 @@ impl Work {
         let mut state = self.shared.lock();
         state.trouble = Some(Trouble { text: error.to_string(), is_fatal: true });
         state.has_ended = true;
-        state.waiting = Vec::new();
+        state.waiting = VecDeque::new();
         let lost = state.backlog;
         drop(state);
         tracing::error!(
-            "{error}. Nothing more is written, and {lost} batches of changes may be lost; what was acknowledged is safe"
+            "{error}. Nothing more is written, and {lost} batches of changes may be lost{}",
+            error.consolation()
         );
         (self.on_change)();
         error

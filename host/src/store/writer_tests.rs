@@ -96,6 +96,38 @@ fn batches_that_come_while_a_commit_is_under_way_share_the_next_one() {
 }
 
 #[test]
+fn a_flood_is_committed_in_several_steps_each_of_which_is_told() {
+    let rows = |number, rows| Batch { events: vec![EventChange::Removed { sequence: 1 }; rows], ..batch(number) };
+    let bytes = |number, bytes| Batch { bytes, ..batch(number) };
+    let faulty = Faulty::default();
+    faulty.hold();
+    let (writer, changes) = start(&faulty, MonotonicClock::shared());
+    writer.submit(batch(1));
+    faulty.wait_for_attempts(1);
+    let flood = [
+        rows(2, GROUP_ROWS / 2),
+        rows(3, GROUP_ROWS / 2),
+        rows(4, 1),
+        // More than fits is committed alone.
+        rows(5, GROUP_ROWS + 1),
+        bytes(6, GROUP_BYTES - 1),
+        bytes(7, 1),
+        bytes(8, GROUP_BYTES + 1),
+        batch(9),
+    ];
+    for batch in flood {
+        writer.submit(batch);
+    }
+    faulty.let_go();
+    let expected = [vec![1], vec![2, 3], vec![4], vec![5], vec![6, 7], vec![8], vec![9]];
+    for _ in &expected {
+        wait_for_change(&changes);
+    }
+    assert_eq!(faulty.commits(), expected);
+    assert_eq!((writer.snapshot().backlog, writer.committed()), (0, 9));
+}
+
+#[test]
 fn a_commit_is_told_only_after_it_is_made() {
     let faulty = Faulty::default();
     faulty.hold();

@@ -50,7 +50,7 @@ impl Host for InstanceState {
     fn cancel(&mut self, id: EventId) -> wasmtime::Result<bool> {
         let (guest, patience) = (self.identity.id, self.patience());
         let stage = self.stage_to_read(Durable::Events)?;
-        Ok(stage.events.cancel(guest, asked_id(id), &patience)?)
+        stage.events.cancel(guest, asked_id(id), &patience)
     }
 
     fn get(&mut self, id: EventId) -> wasmtime::Result<Option<PendingEvent>> {

@@ -4,23 +4,31 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use tempfile::TempPath;
 
-use super::{errors, files};
+use super::errors;
+use super::files::{self, Files};
 use crate::store::StoreError;
 
-/// Writes the copy. There must be no such file.
-pub fn write(connection: &Connection, file: &Path) -> Result<(), StoreError> {
-    const EXISTS: &str = "there is a file of that name already";
+/// Writes the copy. There must be no such file, and it may not have a name that the store has use for.
+pub fn write(connection: &Connection, files: &Files, file: &Path) -> Result<(), StoreError> {
+    const EXISTS: &str = "there is a file of that name already; name a new one";
     let refused = |reason: &dyn ToString| StoreError::Backup { file: file.to_owned(), reason: reason.to_string() };
-    let io = |error: io::Error| refused(&error);
+    let io = |error: io::Error| match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => refused(&errors::FULL),
+        _ => refused(&format_args!("{error}; name a new file in another folder")),
+    };
     let path = std::path::absolute(file).map_err(io)?;
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(refused(&"it names no file"));
+        return Err(refused(&"it names no file; name a new one"));
     };
+    if name.as_bytes().starts_with(b"world.") && is_same(folder, &files.data_dir) {
+        return Err(StoreError::BackupName { file: file.to_owned(), data_dir: files.data_dir.clone() });
+    }
     if path.symlink_metadata().is_ok() {
         return Err(refused(&EXISTS));
     }
@@ -30,8 +38,12 @@ pub fn write(connection: &Connection, file: &Path) -> Result<(), StoreError> {
     let (opened, partial) = partial.into_parts();
     // By this it is known from a leftover. A file system that has no locks has backups all the same.
     let _ = opened.try_lock();
-    fill(connection, &partial).map_err(|error| match error.sqlite_error_code() {
-        Some(ErrorCode::OperationInterrupted) => StoreError::BackupInterrupted { file: file.to_owned() },
+    fill(connection, &partial).map_err(|error| match errors::reading(&files.database, &error) {
+        // Read page by page, a database shows its damage if it has any; the copy has none.
+        damaged if damaged.is_damage() => damaged,
+        _ if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => {
+            StoreError::BackupInterrupted { file: file.to_owned() }
+        }
         _ => refused(&errors::reason(&error)),
     })?;
     opened.sync_all().map_err(io)?;
@@ -40,6 +52,14 @@ pub fn write(connection: &Connection, file: &Path) -> Result<(), StoreError> {
         _ => io(error.error),
     })?;
     files::sync_directory(folder).map_err(io)
+}
+
+/// Whether two folders are one, by whatever way they are named.
+fn is_same(folder: &Path, other: &Path) -> bool {
+    match (fs::canonicalize(folder), fs::canonicalize(other)) {
+        (Ok(folder), Ok(other)) => folder == other,
+        _ => false,
+    }
 }
 
 /// How the names of copies end that are not whole.

@@ -1,6 +1,7 @@
 //! Copies of a running world: whole or not there, whatever comes in between.
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::scratch::{all_events, commit_and_be_killed, files, last_number, numbered, open, sequences};
@@ -42,7 +43,7 @@ fn a_backup_replaces_nothing_and_leaves_nothing_half_written() {
     fs::write(&taken, "dear to me").unwrap();
     let text = reader.backup(&taken).unwrap_err().to_string();
     let expected = format!(
-        "the backup {} cannot be written: there is a file of that name already; name a new file in a folder with room",
+        "the backup {} cannot be written: there is a file of that name already; name a new one",
         taken.display()
     );
     assert_eq!(text, expected);
@@ -50,9 +51,52 @@ fn a_backup_replaces_nothing_and_leaves_nothing_half_written() {
         let refused = reader.backup(&elsewhere.path().join(hopeless));
         assert!(matches!(refused, Err(StoreError::Backup { .. })), "{hopeless}");
     }
-    assert!(matches!(reader.backup(&directory.path().join("world.db")), Err(StoreError::Backup { .. })));
     assert_eq!(files(elsewhere.path()).len(), 1);
     assert_eq!(fs::read_to_string(&taken).unwrap(), "dear to me");
+}
+
+#[test]
+fn a_backup_takes_no_name_in_the_data_directory_that_the_store_may_use() {
+    let directory = tempfile::tempdir().unwrap();
+    commit_and_be_killed(directory.path(), 1..=1);
+    let mut reader = open(directory.path()).reader().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let linked = elsewhere.path().join("link");
+    std::os::unix::fs::symlink(directory.path(), &linked).unwrap();
+    let before = files(directory.path());
+    for folder in [directory.path(), &linked] {
+        for name in ["world.db", "world.db-journal", "world.db.new", "world.commits", "world.old"] {
+            let error = reader.backup(&folder.join(name)).unwrap_err();
+            assert!(matches!(error, StoreError::BackupName { .. }), "{name}: {error:?}");
+            let text = error.to_string();
+            assert!(text.contains(name) && text.contains("name it otherwise, or name another folder"), "{text}");
+        }
+    }
+    assert!(files(directory.path()) == before);
+    reader.backup(&directory.path().join("copy-of-world.db")).unwrap();
+    reader.backup(&elsewhere.path().join("world.db")).unwrap();
+}
+
+#[test]
+fn a_backup_of_a_damaged_database_says_so_and_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut writer = store.writer(vec![]).unwrap();
+    for number in 1..=100 {
+        let mut batch = numbered(number);
+        let key = format!("bulk {number}").into();
+        batch.world.push(WorldChange::Kv { space: "rules".into(), key, value: Some(vec![7; 10_000]) });
+        writer.commit(&[batch]).unwrap();
+    }
+    writer.close().unwrap();
+    let file = fs::OpenOptions::new().write(true).open(directory.path().join("world.db")).unwrap();
+    let bytes = file.metadata().unwrap().len();
+    file.write_all_at(&vec![0xA5; 4096 * 20], (bytes / 2) & !4095).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let error = open(directory.path()).reader().unwrap().backup(&elsewhere.path().join("copy.db")).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
+    assert!(error.to_string().contains("world.db is damaged"), "{error}");
+    assert_eq!(files(elsewhere.path()).len(), 0);
 }
 
 #[test]

@@ -36,13 +36,18 @@ impl Files {
     }
 }
 
-/// The length of a file; 0 where there is none.
+/// The length of a file; 0 where there is none. A link to nothing is an error.
 pub fn length(file: &Path) -> io::Result<u64> {
     match fs::metadata(file) {
         Ok(metadata) => Ok(metadata.len()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !is_dangling(file) => Ok(0),
         Err(error) => Err(error),
     }
+}
+
+/// Whether it is a link to a file that is not there.
+pub fn is_dangling(file: &Path) -> bool {
+    file.is_symlink() && !file.exists()
 }
 
 /// Removes a file, if it is there.

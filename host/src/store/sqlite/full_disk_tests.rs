@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::scratch::{all_events, last_number, numbered, open};
 use super::write::SqliteWriter;
-use crate::store::{Batch, Store, StoreError, StoreWriter};
+use crate::store::{Batch, SqliteStore, Store, StoreError, StoreWriter};
 use crate::world::WorldChange;
 
 /// A file system of 2 MiB; goes with the value.
@@ -99,6 +99,35 @@ fn a_host_killed_on_a_full_disk_finds_everything_committed_again() {
         let text = error.to_string();
         assert!(!matches!(error, StoreError::Damaged { .. } | StoreError::LogLost { .. }), "{text}");
         assert_eq!(last_number(&store.load().unwrap()), refused - 1);
+    }
+}
+
+#[test]
+fn a_disk_without_room_for_a_new_world_is_told_in_one_line_and_left_empty() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(disk) = SmallDisk::mount(directory.path()) else { return };
+    let rest = disk.0.join("rest");
+    for free in [0, 4096, 12_288, 32_768, 65_536] {
+        fs::write(&rest, vec![1; 4_000_000]).unwrap_err();
+        let file = fs::OpenOptions::new().write(true).open(&rest).unwrap();
+        file.set_len(file.metadata().unwrap().len() - free).unwrap();
+        let store = match SqliteStore::open(&disk.0) {
+            Ok(store) => store,
+            Err(error) => {
+                let text = error.to_string();
+                assert!(text.ends_with("cannot be written: the disk is full; make room"), "{free}: {text}");
+                assert_eq!(text.lines().count(), 1);
+                assert_eq!(fs::read_dir(&disk.0).unwrap().count(), 1, "something stays");
+                continue;
+            }
+        };
+        if let Err(error) = store.writer(vec![]) {
+            assert!(error.to_string().ends_with("the disk is full; make room"), "{free}: {error}");
+        }
+        drop(store);
+        for entry in fs::read_dir(&disk.0).unwrap() {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
     }
 }
 

@@ -271,6 +271,63 @@ fn a_database_that_is_deleted_while_the_host_runs_is_noticed() {
 }
 
 #[test]
+fn a_database_that_is_cut_while_the_host_runs_is_noticed_and_not_written_to() {
+    for length in [0, 4096, 5000] {
+        for told_at in ["the commit", "the next commit", "the upkeep", "the stop"] {
+            let directory = tempfile::tempdir().unwrap();
+            let mut writer = between_a_commit_and_its_count(directory.path());
+            if told_at != "the commit" {
+                writer.committed().unwrap();
+            }
+            let database = OpenOptions::new().write(true).open(directory.path().join("world.db")).unwrap();
+            database.set_len(length).unwrap();
+            let before = files(directory.path());
+            let told = match told_at {
+                "the commit" => writer.committed(),
+                "the next commit" => writer.commit(&[numbered(3)]),
+                "the upkeep" => {
+                    writer.fill_log();
+                    writer.upkeep(true)
+                }
+                _ => Box::new(writer).close(),
+            };
+            let Err(error @ StoreError::DatabaseCut { .. }) = told else { panic!("{told_at}: {told:?}") };
+            assert!(!error.is_temporary());
+            let text = error.to_string();
+            assert!(text.contains(&format!("it has {length} bytes where it had ")), "{text}");
+            let after = files(directory.path());
+            for file in ["world.db", "world.db-wal"] {
+                assert!(after[file] == before[file], "{told_at}: {file} was written to");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_database_that_has_grown_is_not_to_be_shorter_than_that_any_more() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut writer = store.writer(vec![]).unwrap();
+    let file = directory.path().join("world.db");
+    let before = fs::metadata(&file).unwrap().len();
+    for number in 1.. {
+        let mut batch = numbered(number);
+        let key = format!("bulk {number}").into();
+        let value = Some(vec![7; 1_000_000]);
+        batch.world.push(crate::world::WorldChange::Kv { space: "rules".into(), key, value });
+        writer.commit(&[batch]).unwrap();
+        writer.upkeep(false).unwrap();
+        if fs::metadata(&file).unwrap().len() > before {
+            break;
+        }
+    }
+    let grown = fs::metadata(&file).unwrap().len();
+    OpenOptions::new().write(true).open(&file).unwrap().set_len(grown - 4096).unwrap();
+    let told = writer.commit(&[numbered(1000)]);
+    assert!(matches!(told, Err(StoreError::DatabaseCut { .. })), "{told:?}");
+}
+
+#[test]
 fn the_log_is_brought_into_the_database_when_it_has_grown_and_does_not_grow_for_ever() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());

@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::files::Files;
+use super::files::{self, Files};
 
 /// Bytes of a log before its first frame, and of a frame before its page.
 const LOG_HEADER_BYTES: u64 = 32;
@@ -17,6 +17,8 @@ const FRAME_HEADER_BYTES: u64 = 24;
 #[derive(Debug)]
 pub struct LogWatch {
     database: (u64, u64),
+    /// The database is at least this long.
+    database_bytes: u64,
     log: (u64, u64),
     page_bytes: u64,
     /// The log is at least this long.
@@ -28,6 +30,8 @@ pub struct LogWatch {
 pub enum Loss {
     /// The database is another file or none.
     DatabaseTaken,
+    /// The database is shorter than it was.
+    DatabaseCut { found: u64, expected: u64 },
     /// The log is another file or none; the one that was opened is still whole.
     LogTaken,
     /// The log is shorter than it was.
@@ -38,7 +42,20 @@ impl LogWatch {
     /// Watches the files as they are now, both of which are open.
     pub fn new(files: &Files, page_bytes: u64) -> io::Result<Self> {
         let identity = |file: &Path| fs::metadata(file).map(|metadata| (metadata.dev(), metadata.ino()));
-        Ok(Self { database: identity(&files.database)?, log: identity(&files.log)?, page_bytes, log_bytes: 0 })
+        Ok(Self {
+            database: identity(&files.database)?,
+            database_bytes: files::length(&files.database)?,
+            log: identity(&files.log)?,
+            page_bytes,
+            log_bytes: 0,
+        })
+    }
+
+    /// Notes how long the database is, after the log was brought into it: nothing else changes that.
+    pub fn expect_database(&mut self, files: &Files) {
+        if let Ok(bytes) = files::length(&files.database) {
+            self.database_bytes = bytes;
+        }
     }
 
     /// Notes how many frames of the log hold something.
@@ -53,8 +70,14 @@ impl LogWatch {
     pub fn check(&self, files: &Files) -> Result<(), Loss> {
         let found = |file: &Path| fs::metadata(file).ok();
         let is = |metadata: &fs::Metadata, known| (metadata.dev(), metadata.ino()) == known;
-        if !found(&files.database).is_some_and(|metadata| is(&metadata, self.database)) {
-            return Err(Loss::DatabaseTaken);
+        match found(&files.database) {
+            Some(metadata) if is(&metadata, self.database) => {
+                let (found, expected) = (metadata.len(), self.database_bytes);
+                if found < expected {
+                    return Err(Loss::DatabaseCut { found, expected });
+                }
+            }
+            _ => return Err(Loss::DatabaseTaken),
         }
         match found(&files.log) {
             Some(metadata) if is(&metadata, self.log) => {

@@ -2,8 +2,8 @@
 //! commit, without waiting for the disk, and so never ahead of the database: a database that holds fewer commits than
 //! its mark has lost some. It tells nothing else, and a database without a mark is as good as any.
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -21,14 +21,21 @@ pub enum Found {
     Garbage,
 }
 
-/// Reads the mark.
+/// Reads the mark. It must be possible to write it too, which is better known before anything is.
 pub fn read(file: &Path) -> io::Result<Found> {
-    match fs::read(file) {
-        Ok(bytes) if bytes.is_empty() => Ok(Found::Nothing),
-        Ok(bytes) => Ok(decode(&bytes).map_or(Found::Garbage, Found::Commits)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Found::Nothing),
-        Err(error) => Err(error),
-    }
+    let mut mark = match OpenOptions::new().read(true).write(true).open(file) {
+        Ok(mark) => mark,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !files::is_dangling(file) => {
+            return Ok(Found::Nothing);
+        }
+        Err(error) => return Err(error),
+    };
+    let mut bytes = Vec::new();
+    mark.read_to_end(&mut bytes)?;
+    Ok(match &bytes[..] {
+        [] => Found::Nothing,
+        bytes => decode(bytes).map_or(Found::Garbage, Found::Commits),
+    })
 }
 
 fn decode(bytes: &[u8]) -> Option<u64> {
@@ -71,6 +78,8 @@ impl CommitMark {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -134,10 +134,7 @@ fn bring_forward(files: &Files, view: Connection) -> Result<Connection, StoreErr
     }
     drop(view);
     let mut connection = connection::writing(&files.database).map_err(told)?;
-    schema::bring_forward(&mut connection).map_err(|error| match error {
-        rusqlite_migration::Error::RusqliteError { err, .. } => errors::writing(&files.database, &err),
-        other => StoreError::Damaged { file: files.database.clone(), reason: errors::in_one_line(&other.to_string()) },
-    })?;
+    schema::bring_forward(&mut connection).map_err(|error| errors::laying_out(&files.database, &error))?;
     drop(connection);
     look::view(files)
 }
@@ -152,18 +149,17 @@ fn take_into_use(files: &Files) -> Result<(), StoreError> {
         INSERT OR REPLACE INTO counters (name, value) VALUES ('run', random());
         COMMIT;";
     let told = |error: rusqlite::Error| errors::writing(&files.database, &error);
-    let refused = |reason: String| StoreError::Open { file: files.database.clone(), reason };
     let connection = connection::writing(&files.database).map_err(|error| errors::opening(&files.database, &error))?;
-    create::turn_to_log(&connection).map_err(refused)?;
+    create::turn_to_log(&connection, files)?;
     let bring_all_in = || match checkpoint(&connection, BRING_ALL_AND_EMPTY).map_err(told)? {
-        Checkpoint { is_busy: true, .. } => Err(refused(errors::LOCKED.to_owned())),
+        Checkpoint { is_busy: true, .. } => {
+            Err(StoreError::Open { file: files.database.clone(), reason: errors::LOCKED.to_owned() })
+        }
         Checkpoint { is_busy: false, .. } => Ok(()),
     };
     bring_all_in()?;
     connection.execute_batch(NEW_RUN).map_err(told)?;
     bring_all_in()?;
     let commits = look::counter(&connection, "commits").map_err(told)?.unwrap_or(0) as u64;
-    CommitMark::open(&files.mark, commits)
-        .map(|_| ())
-        .map_err(|error| StoreError::Unwritable { file: files.mark.clone(), reason: error.to_string() })
+    CommitMark::open(&files.mark, commits).map(|_| ()).map_err(|error| errors::opening_io(&files.mark, &error))
 }

@@ -25,6 +25,26 @@ fn a_new_directory_gets_an_empty_world_and_nothing_half_made_beside_it() {
 }
 
 #[test]
+fn a_link_to_nothing_in_the_place_of_a_file_is_refused_before_anything_changes() {
+    for is_new in [true, false] {
+        for name in ["world.commits", "world.db-wal"] {
+            let directory = tempfile::tempdir().unwrap();
+            if !is_new {
+                commit_and_be_killed(directory.path(), 1..=2);
+                let _ = fs::remove_file(directory.path().join(name));
+            }
+            std::os::unix::fs::symlink("no/such/folder/file", directory.path().join(name)).unwrap();
+            let before = files(directory.path());
+            let error = refusal(directory.path());
+            assert!(matches!(error, StoreError::Open { .. }), "{name}: {error:?}");
+            let text = error.to_string();
+            assert!(text.contains(name) && text.contains("it is a link to a file that is not there"), "{text}");
+            assert!(files(directory.path()) == before, "{name}: something was touched");
+        }
+    }
+}
+
+#[test]
 fn leftovers_of_a_creation_go_when_there_is_a_world_too() {
     let directory = tempfile::tempdir().unwrap();
     drop(open(directory.path()));

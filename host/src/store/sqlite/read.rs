@@ -163,7 +163,7 @@ impl StoreReader for SqliteReader {
     }
 
     fn backup(&mut self, file: &Path) -> Result<(), StoreError> {
-        backup::write(&self.connection, file)
+        backup::write(&self.connection, &self.files, file)
     }
 
     fn interrupter(&self) -> Option<Interrupter> {

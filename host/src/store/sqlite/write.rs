@@ -132,6 +132,8 @@ impl SqliteWriter {
         match self.watch.check(&self.files) {
             Ok(()) => Ok(()),
             Err(Loss::DatabaseTaken) => Err(StoreError::DatabaseTaken { file }),
+            // What the log holds is pages of a whole that is not there any more.
+            Err(Loss::DatabaseCut { found, expected }) => Err(StoreError::DatabaseCut { file, log, found, expected }),
             // Pages that were cut off read as nothing: they must not be brought into the database.
             Err(Loss::LogCut) => Err(StoreError::LogCut { file, log }),
             Err(Loss::LogTaken) => Err(match self.bring_all_in() {
@@ -153,6 +155,12 @@ impl SqliteWriter {
     #[cfg(test)]
     pub fn limit_pages(&self, pages: i64) {
         self.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
+    }
+
+    /// Has the log count as one that is to be brought into the database.
+    #[cfg(test)]
+    pub fn fill_log(&mut self) {
+        self.log = LogFill { frames: FRAMES_IN_ANY_CASE, brought: 0 };
     }
 
     /// Has the log be in use, so that it cannot be brought into the database.
@@ -181,6 +189,7 @@ impl StoreWriter for SqliteWriter {
         self.check_files()?;
         let brought = checkpoint(&self.connection, BRING_SOME);
         self.log = brought.map_err(|error| errors::writing(&self.files.database, &error))?.fill;
+        self.watch.expect_database(&self.files);
         Ok(())
     }
 
