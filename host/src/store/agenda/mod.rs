@@ -21,6 +21,8 @@ mod unsettled;
 mod window;
 
 #[cfg(test)]
+mod model_disk;
+#[cfg(test)]
 mod model_tests;
 #[cfg(test)]
 mod tests;
