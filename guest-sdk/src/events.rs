@@ -59,7 +59,7 @@ pub fn at(kind: &str, time: Duration, payload: &[u8]) -> Result<EventId, EventEr
 ///
 /// Each run is due one interval after the one before was *due*, however late that ran: it does not drift, not even
 /// over restarts. `missed` says what becomes of runs for which nobody was there: one run that stands for all of them,
-/// or each of them, one after another. It goes on until it is cancelled, by any of the ids that it has had: its own
+/// ([`MissedRuns::Coalesce`]) or each of them, one after another ([`MissedRuns::CatchUp`]). It goes on until it is cancelled, by any of the ids that it has had: its own
 /// handler can do that too.
 pub fn every(kind: &str, interval: Duration, missed: MissedRuns, payload: &[u8]) -> Result<EventId, EventError> {
     let interval_ms = duration::whole_ms(interval);

@@ -11,6 +11,15 @@ pub fn send(to: ConnectionId, packet: impl AsRef<[u8]>) -> Result<(), GateError>
     crate::bindings::gate::send(to, packet.as_ref())
 }
 
+/// [`send`], for those to whom it makes no difference whether the client is still there: an event or a timer may outlive
+/// the connection that it wants to tell, and what it has written must not be undone for that.
+pub fn tell(to: ConnectionId, packet: impl AsRef<[u8]>) -> Result<(), GateError> {
+    match send(to, packet) {
+        Err(GateError::Closed) => Ok(()),
+        sent => sent,
+    }
+}
+
 /// Sends the same packet to several clients, and says how many of them are connected.
 pub fn send_all(to: &[ConnectionId], packet: impl AsRef<[u8]>) -> Result<u32, GateError> {
     crate::bindings::gate::send_all(to, packet.as_ref())

@@ -6,13 +6,13 @@ use serde_json::Value;
 use super::event_json::utc;
 use super::status::{duration, grouped, line, size};
 
-const COLUMNS: [&str; 7] = ["id", "due", "guest", "kind", "attempts", "state", "error"];
+const COLUMNS: [&str; 8] = ["id", "due", "guest", "kind", "repeats", "attempts", "state", "error"];
 
 /// Seconds are enough in a list, where the eye looks for the day.
 const SECOND_MS: u64 = 1000;
 
 /// The column with numbers, which stand under each other by their ends.
-const ATTEMPTS: usize = 4;
+const ATTEMPTS: usize = 5;
 
 /// What is shown of a kind in a list: a guest chooses its length.
 const MAX_KIND_CHARS: usize = 40;
@@ -71,6 +71,7 @@ fn row(event: &Value, now_ms: u64) -> [String; COLUMNS.len()] {
         at(&event["due_ms"], SECOND_MS, now_ms),
         text("guest", usize::MAX),
         text("kind", MAX_KIND_CHARS),
+        event["repeat"]["interval_ms"].as_f64().map_or_else(|| "-".to_owned(), |ms| duration(ms * 1000.0)),
         grouped(event["attempts"].as_f64().unwrap_or_default()),
         state(event).to_owned(),
         error,
@@ -193,10 +194,10 @@ mod tests {
             event(12, NOW_MS + 300_000),
         ];
         let expected = "\
-id                due                             guest  kind   attempts  state     error
-1767323033678-7   2026-01-02T03:03:53Z, 12 s ago  rules  ripen         5  parked    trap: unreachable   at rules
-1767323045678-8   2026-01-02T03:04:05Z, now       rules  ripen         1  retrying  no crop
-1767323345678-12  2026-01-02T03:09:05Z, in 5 min  rules  ripen         0  pending   -
+id                due                             guest  kind   repeats  attempts  state     error
+1767323033678-7   2026-01-02T03:03:53Z, 12 s ago  rules  ripen  -               5  parked    trap: unreachable   at rules
+1767323045678-8   2026-01-02T03:04:05Z, now       rules  ripen  -               1  retrying  no crop
+1767323345678-12  2026-01-02T03:09:05Z, in 5 min  rules  ripen  -               0  pending   -
 ";
         assert_eq!(EventTable::new(NOW_MS).page(&events), expected);
     }

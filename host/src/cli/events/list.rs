@@ -35,12 +35,12 @@ pub struct ListArgs {
 /// Asks and prints.
 pub fn run(args: ListArgs) -> anyhow::Result<()> {
     let client = ControlClient::find(args.host.data_dir()?)?;
-    let filter = EventFilter { guest: args.guest, parked_only: args.parked };
+    let filter = EventFilter { guest: args.guest.clone(), parked_only: args.parked };
     let mut pages = client.events(filter, (args.limit > 0).then_some(args.limit));
-    if args.json { print_json(&mut pages) } else { print_table(&mut pages, args.parked) }
+    if args.json { print_json(&mut pages) } else { print_table(&mut pages, args.parked, args.guest.as_deref()) }
 }
 
-fn print_table(pages: &mut EventPages<'_>, parked: bool) -> anyhow::Result<()> {
+fn print_table(pages: &mut EventPages<'_>, parked: bool, guest: Option<&str>) -> anyhow::Result<()> {
     let mut table = EventTable::new(MonotonicClock::new().wall_ms());
     let mut listed = 0;
     for page in pages.by_ref() {
@@ -49,7 +49,8 @@ fn print_table(pages: &mut EventPages<'_>, parked: bool) -> anyhow::Result<()> {
         report::print(&table.page(&page))?;
     }
     if listed == 0 {
-        report::print(if parked { "no event is parked\n" } else { "no event is pending\n" })?;
+        let of = guest.map(|guest| format!(" of a guest \"{guest}\"")).unwrap_or_default();
+        report::print(&format!("no event{of} is {}\n", if parked { "parked" } else { "pending" }))?;
     } else if pages.has_more() {
         report::print("and more, which `--limit 0` lists as well\n")?;
     }
