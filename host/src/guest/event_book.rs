@@ -11,7 +11,7 @@ use super::stage::{GuestId, MAX_EFFECTS};
 use crate::clock::SharedClock;
 use crate::store::agenda::{Known, NewEvent, TooManyPending};
 use crate::store::reader::AskError;
-use crate::store::{Agenda, AgendaGuest, Batch, Event, EventId, EventQuery, Page, Reader, StoreError};
+use crate::store::{Agenda, AgendaGuest, Batch, Event, EventId, EventQuery, Page, Reader};
 
 /// The disk has not answered a handler in time, or cannot. It is nobody's fault: neither the guest nor an event is
 /// counted as failed for it.
@@ -47,16 +47,18 @@ pub trait EventsOnDisk: Send {
 
 impl EventsOnDisk for Reader {
     fn event(&self, sequence: u64, within: Duration) -> Result<Option<Event>, DiskLate> {
-        flatten(self.ask_within(within, move |store| store.event(sequence)))
+        Ok(self.ask_within(within, move |store| store.event(sequence))?)
     }
 
     fn events(&self, query: EventQuery, within: Duration) -> Result<Page, DiskLate> {
-        flatten(self.ask_within(within, move |store| store.events(&query).map(Page::into_events)))
+        Ok(self.ask_within(within, move |store| store.events(&query).map(Page::into_events))?)
     }
 }
 
-fn flatten<T>(answer: Result<Result<T, StoreError>, AskError>) -> Result<T, DiskLate> {
-    answer.map_err(|error| DiskLate(error.to_string()))?.map_err(|error| DiskLate(error.to_string()))
+impl From<AskError> for DiskLate {
+    fn from(error: AskError) -> Self {
+        DiskLate(error.to_string())
+    }
 }
 
 /// Why an event was not scheduled.

@@ -92,7 +92,6 @@ impl HostSimulation {
         if let Some(trouble) = trouble.as_ref().filter(|trouble| trouble.is_fatal) {
             anyhow::bail!("{}", trouble.text);
         }
-        self.stage().events.agenda.settle(committed);
         self.outbox.release(committed);
         let committing = &mut self.committing;
         while let Some((_, counts_as)) = committing.pending.pop_front_if(|(number, _)| *number <= committed) {

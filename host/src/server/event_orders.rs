@@ -8,7 +8,7 @@ use super::simulation::{Cx, HostSimulation};
 use crate::admin::ControlError;
 use crate::sim::Reply;
 use crate::store::agenda::Known;
-use crate::store::{AskError, Event, StoreError};
+use crate::store::{AskError, Event};
 
 /// What is to become of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +50,7 @@ impl HostSimulation {
         let look = self.stage().events.agenda.begin_look(committed);
         let (answers, handle) = (self.event_pages.answer_sender(), cx.handle.clone());
         let sequence = order.sequence;
-        let answered = move |found: Result<Result<Option<Event>, StoreError>, AskError>| {
-            let found = found.and_then(|found| found.map_err(AskError::from));
+        let answered = move |found| {
             // A loop that has ended drops the order, and whoever waits hears of it.
             let _ = answers.send(Answer::LookedUp(LookedUp { look, order, found }));
             handle.nudge();

@@ -10,7 +10,7 @@ use super::event_orders::LookedUp;
 use super::simulation::{Cx, HostSimulation, Timer};
 use crate::sim::TimerId;
 use crate::store::agenda::Wish;
-use crate::store::{AskError, Page, Reader, StoreError};
+use crate::store::{AskError, Page, Reader};
 
 /// How long at most the wall clock goes unlooked at while an event is to come: it may be set forward.
 const CLOCK_CHECK: Duration = Duration::from_secs(1);
@@ -79,8 +79,7 @@ impl HostSimulation {
         match wish {
             Wish::Page { number, claim } => {
                 let (answers, handle) = (self.event_pages.answer_sender(), cx.handle.clone());
-                let answered = move |page: Result<Result<Page, StoreError>, AskError>| {
-                    let page = page.and_then(|page| page.map_err(AskError::from));
+                let answered = move |page| {
                     // A loop that has ended needs no page.
                     let _ = answers.send(Answer::Page { number, page });
                     handle.nudge();

@@ -53,13 +53,12 @@ impl HostControl for Control {
     }
 
     async fn events(&self, query: EventQuery) -> Result<Page<ListedEvent>, ControlError> {
-        let answer = self.reader.ask(move |store| store.events(&query)).await;
-        answer.map_err(unavailable)?.map_err(unavailable)
+        self.reader.ask(move |store| store.events(&query)).await.map_err(unavailable)
     }
 
     async fn event(&self, sequence: u64) -> Result<Event, ControlError> {
-        let answer = self.reader.ask(move |store| store.event(sequence)).await;
-        answer.map_err(unavailable)?.map_err(unavailable)?.ok_or(ControlError::NoSuchEvent { sequence })
+        let found = self.reader.ask(move |store| store.event(sequence)).await.map_err(unavailable)?;
+        found.ok_or(ControlError::NoSuchEvent { sequence })
     }
 
     async fn cancel_event(&self, sequence: u64) -> Result<(), ControlError> {

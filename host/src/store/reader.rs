@@ -99,11 +99,11 @@ impl Reader {
     /// reader's thread or, where the job is not run any more, on another.
     pub fn post_answering<R: Send + 'static>(
         &self,
-        job: impl FnOnce(&mut dyn StoreReader) -> R + Send + 'static,
+        job: impl FnOnce(&mut dyn StoreReader) -> Result<R, StoreError> + Send + 'static,
         on_answer: impl FnOnce(Result<R, AskError>) + Send + 'static,
     ) {
         let answering = Answering(Some(Box::new(on_answer)));
-        self.post(move |reader| answering.answer(guarded(|| job(reader))));
+        self.post(move |reader| answering.answer(answer_of(job, reader)));
     }
 
     /// Posts a job and blocks this thread until it has answered, for at most `limit`. A job whose turn comes
@@ -111,7 +111,7 @@ impl Reader {
     pub fn ask_within<R: Send + 'static>(
         &self,
         limit: Duration,
-        job: impl FnOnce(&mut dyn StoreReader) -> R + Send + 'static,
+        job: impl FnOnce(&mut dyn StoreReader) -> Result<R, StoreError> + Send + 'static,
     ) -> Result<R, AskError> {
         let (answer, answered) = mpsc::sync_channel(1);
         // Goes with this call.
@@ -120,7 +120,7 @@ impl Reader {
         self.post(move |reader| {
             if is_awaited.strong_count() > 0 {
                 // Nobody may wait any more.
-                let _ = answer.send(guarded(|| job(reader)));
+                let _ = answer.send(answer_of(job, reader));
             }
         });
         answered.recv_timeout(limit).unwrap_or_else(|error| match error {
@@ -132,7 +132,7 @@ impl Reader {
     /// Posts a job and waits for its answer. A future that is dropped does not take the job back.
     pub async fn ask<R: Send + 'static>(
         &self,
-        job: impl FnOnce(&mut dyn StoreReader) -> R + Send + 'static,
+        job: impl FnOnce(&mut dyn StoreReader) -> Result<R, StoreError> + Send + 'static,
     ) -> Result<R, AskError> {
         let (answer, answered) = reply();
         self.post_answering(job, move |answered| answer.send(answered));
@@ -140,7 +140,8 @@ impl Reader {
     }
 
     /// Like [`ask`](Self::ask), on a thread and with a reader of its own: for a job that takes long, like a backup. A
-    /// stop interrupts it, and its answer is then whatever it makes of that.
+    /// stop interrupts it, and its answer is then whatever it makes of that. What it says itself is told apart from why it
+    /// could not be asked.
     pub async fn ask_aside<R: Send + 'static>(
         &self,
         job: impl FnOnce(&mut dyn StoreReader) -> R + Send + 'static,
@@ -190,6 +191,14 @@ fn run(mut reader: Box<dyn StoreReader>, messages: &Receiver<Message>) {
         // One that was only posted: the others go on.
         let _ = guarded(|| job(&mut *reader));
     }
+}
+
+/// What a job says, or why it says nothing.
+fn answer_of<R>(
+    job: impl FnOnce(&mut dyn StoreReader) -> Result<R, StoreError>,
+    reader: &mut dyn StoreReader,
+) -> Result<R, AskError> {
+    Ok(guarded(|| job(reader))??)
 }
 
 /// Has a panic end the job alone.

@@ -13,8 +13,8 @@ fn start(directory: &Path) -> Reader {
     Reader::start(Arc::new(SqliteStore::open(directory).unwrap())).unwrap()
 }
 
-fn list(reader: &mut dyn StoreReader) -> usize {
-    reader.events(&EventQuery { limit: 10, ..EventQuery::default() }).unwrap().events.len()
+fn list(reader: &mut dyn StoreReader) -> Result<usize, StoreError> {
+    Ok(reader.events(&EventQuery { limit: 10, ..EventQuery::default() })?.events.len())
 }
 
 #[test]
@@ -22,11 +22,11 @@ fn a_job_is_answered_whichever_way_it_is_asked() {
     let directory = tempfile::tempdir().unwrap();
     let reader = start(directory.path());
     let (sender, posted) = mpsc::channel();
-    reader.post(move |reader| sender.send(list(reader)).unwrap());
+    reader.post(move |reader| sender.send(list(reader).unwrap()).unwrap());
     assert_eq!(posted.recv_timeout(PATIENCE), Ok(0));
     assert_eq!(reader.ask_within(PATIENCE, list).unwrap(), 0);
     assert_eq!(block_on(reader.ask(list)).unwrap(), 0);
-    assert_eq!(block_on(reader.ask_aside(list)).unwrap(), 0);
+    assert_eq!(block_on(reader.ask_aside(list)).unwrap().unwrap(), 0);
     reader.stop();
 }
 
@@ -54,7 +54,7 @@ fn who_asks_waits_no_longer_than_it_says_and_a_long_job_aside_holds_up_nobody() 
     let late = reader.ask_within(Duration::from_millis(1), list).unwrap_err();
     assert_eq!(late.to_string(), "the database did not answer within 1 ms; try again");
     // The thread is still held, and a job aside is done all the same.
-    assert_eq!(block_on(reader.ask_aside(list)).unwrap(), 0);
+    assert_eq!(block_on(reader.ask_aside(list)).unwrap().unwrap(), 0);
     let_go.send(()).unwrap();
     assert_eq!(reader.ask_within(PATIENCE, list).unwrap(), 0);
 }
@@ -69,7 +69,11 @@ fn a_job_whose_caller_has_given_up_is_not_run_when_its_turn_comes() {
     });
     let (sender, ran) = mpsc::channel();
     let late = sender.clone();
-    assert!(reader.ask_within(Duration::from_millis(1), move |_| late.send("late").unwrap()).is_err());
+    let job = move |_: &mut dyn StoreReader| {
+        late.send("late").unwrap();
+        Ok(())
+    };
+    assert!(reader.ask_within(Duration::from_millis(1), job).is_err());
     reader.post(move |_| sender.send("posted").unwrap());
     let_go.send(()).unwrap();
     assert_eq!(ran.iter().collect::<Vec<_>>(), ["posted"]);

@@ -26,7 +26,7 @@ impl Agenda {
         let unsettled = unsettled.filter(|event| !self.noted.contains_key(&event.sequence));
         let mut found: Vec<Arc<Event>> = noted.chain(unsettled).filter(|event| is_wanted(event)).cloned().collect();
 
-        let is_changed = |sequence: u64| self.noted.contains_key(&sequence) || self.unsettled.get(sequence).is_some();
+        let is_changed = |sequence: u64| self.changed(sequence).is_some();
         if listed.is_all_in_memory() && listed.parked == 0 {
             let settled = listed.window.iter().filter(|event| is_wanted(event) && !is_changed(event.sequence));
             found.extend(settled.cloned());

@@ -280,8 +280,7 @@ impl Agenda {
     /// What is known of an event of that guest. Others' are none of its business.
     pub fn find(&self, guest: AgendaGuest, sequence: u64) -> Known {
         let listed = &self.guests[guest.0];
-        let changed = self.noted.get(&sequence).map(|noted| &noted.now).or_else(|| self.unsettled.get(sequence));
-        if let Some(now) = changed {
+        if let Some(now) = self.changed(sequence) {
             let own = now.as_ref().filter(|event| event.guest == listed.name);
             return own.map_or(Known::NotPending, |event| Known::Pending(Arc::clone(event)));
         }
@@ -294,7 +293,7 @@ impl Agenda {
 
     /// What is known of an event, whoever's it is.
     pub fn find_any(&self, sequence: u64) -> Known {
-        if let Some(now) = self.noted.get(&sequence).map(|noted| &noted.now).or_else(|| self.unsettled.get(sequence)) {
+        if let Some(now) = self.changed(sequence) {
             return now.clone().map_or(Known::NotPending, Known::Pending);
         }
         let in_memory = self.guests.iter().find_map(|listed| listed.window.get(sequence));
@@ -303,12 +302,13 @@ impl Agenda {
 
     /// Whether the event is pending exactly so, as far as is known: an event of which only the disk knows is.
     pub fn is_current(&self, event: &Event) -> bool {
-        let Some(guest) = self.numbers.get(&event.guest) else { return true };
-        match self.find(AgendaGuest(*guest), event.sequence) {
-            Known::Pending(known) => *known == *event,
-            Known::NotPending => false,
-            Known::AsOnDisk => true,
-        }
+        let guest = self.numbers.get(&event.guest);
+        guest.is_none_or(|guest| self.may_be(AgendaGuest(*guest), event.sequence, Some(event)))
+    }
+
+    /// What the open transaction, or one that is not on disk yet, has made of an event.
+    fn changed(&self, sequence: u64) -> Option<&Now> {
+        self.noted.get(&sequence).map(|noted| &noted.now).or_else(|| self.unsettled.get(sequence))
     }
 
     /// Somebody looks at the disk. Until [`end_look`](Self::end_look) with the number that this answers, what has
@@ -366,7 +366,7 @@ impl Agenda {
     fn apply(&mut self, now_ms: u64, sequence: u64, before: Option<&Event>, now: &Now, batch: &mut Batch) {
         let Some(any) = before.or(now.as_deref()) else { return };
         let guest = self.guest(&Arc::clone(&any.guest));
-        debug_assert!(self.may_have_been(guest, sequence, before), "event {sequence} was not {before:?}");
+        debug_assert!(self.may_be(guest, sequence, before), "event {sequence} was not {before:?}");
         let until_ms = self.look_ahead_until(now_ms);
         let listed = &mut self.guests[guest.0];
         listed.look_ahead(until_ms);
@@ -388,11 +388,11 @@ impl Agenda {
         }
     }
 
-    /// Whether what is known allows that an event was so before the transaction; `None`: not pending.
-    fn may_have_been(&self, guest: AgendaGuest, sequence: u64, before: Option<&Event>) -> bool {
+    /// Whether what is known allows that an event is so; `None`: not pending.
+    fn may_be(&self, guest: AgendaGuest, sequence: u64, so: Option<&Event>) -> bool {
         match self.find(guest, sequence) {
-            Known::Pending(known) => before == Some(&*known),
-            Known::NotPending => before.is_none(),
+            Known::Pending(known) => so == Some(&*known),
+            Known::NotPending => so.is_none(),
             Known::AsOnDisk => true,
         }
     }
