@@ -1,0 +1,55 @@
+//! What lies in mailboxes: messages, and the way back for those who ask.
+
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use super::handle::Handle;
+pub use crate::guest::contract::sim::services::{ServiceError, Subject};
+
+/// What comes of a request.
+pub type Answer = Result<Bytes, ServiceError>;
+
+/// A message on its way to a service or a game.
+#[derive(Debug)]
+pub struct Message {
+    /// Who sent it.
+    pub source: Handle,
+    /// What it is about.
+    pub subject: Subject,
+    /// What was sent.
+    pub payload: Bytes,
+    /// Where an answer goes, if one is expected.
+    pub request: Option<Request>,
+    /// Its place among the packets of its client, given back when it has been handled.
+    pub place: Option<OwnedSemaphorePermit>,
+}
+
+impl Message {
+    /// A message that wants no answer.
+    pub fn new(source: Handle, subject: Subject, payload: Bytes) -> Self {
+        Self { source, subject, payload, request: None, place: None }
+    }
+}
+
+/// The right to answer somebody, once. Dropping it tells whoever waits that nobody will.
+#[derive(Debug)]
+pub struct Request {
+    /// The session to answer under.
+    pub session: u64,
+    /// Who asked.
+    pub source: Handle,
+    waiting: oneshot::Sender<Answer>,
+}
+
+impl Request {
+    /// A request under that session, and where its answer comes.
+    pub fn new(session: u64, source: Handle) -> (Self, oneshot::Receiver<Answer>) {
+        let (waiting, answer) = oneshot::channel();
+        (Self { session, source, waiting }, answer)
+    }
+
+    /// Answers. False when nobody waits any more.
+    pub fn answer(self, answer: Answer) -> bool {
+        self.waiting.send(answer).is_ok()
+    }
+}
