@@ -41,7 +41,7 @@ pub use job::{JobRun, Slice};
 pub use load::{GuestCode, load, read_file};
 pub use log_lines::LogLines;
 pub use resident::{Blame, Resident};
-pub use settings::{Grant, GuestKind, GuestLimits, GuestSettings};
+pub use settings::{Grant, GuestKind, GuestLimits, GuestSettings, RestartPolicy};
 pub use stage::{Committed, Effect, GuestId, NewTask, Stage, StageLimits};
 pub use state::{Identity, InstanceState};
 pub use step_task::StepTaskRun;

@@ -51,6 +51,9 @@ pub(super) fn add_granted(linker: &mut Linker<InstanceState>, grant: Grant) -> w
         Grant::Events => sim::events::add_to_linker::<_, OfInstance>(linker, |state| state),
         Grant::Entities => sim::entities::add_to_linker::<_, OfInstance>(linker, |state| state),
         Grant::Kv => sim::kv::add_to_linker::<_, OfInstance>(linker, |state| state),
+        Grant::Services => sim::services::add_to_linker::<_, OfInstance>(linker, |state| state),
+        // No guest of the loop can have it.
+        Grant::Sockets => Ok(()),
         Grant::Gate => sim::gate::add_to_linker::<_, OfInstance>(linker, |state| state),
         Grant::Metrics => add_metrics(linker, |state| state),
     }
