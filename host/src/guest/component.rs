@@ -18,8 +18,24 @@ const VERSIONS: &str = "0.1.";
 
 /// Interfaces that every guest may import.
 const FREE: [&str; 3] = ["log", "clock", "random"];
-/// Interfaces of the contract that this version of the host does not provide.
-const LATER: [&str; 2] = ["services", "calls"];
+/// The other interfaces of the contract: each with the grant that it needs and the kinds of guest that can import it.
+const GRANTED: [(&str, Grant, &[GuestKind]); 15] = [
+    ("timers", Grant::Timers, &[GuestKind::Game]),
+    ("tasks", Grant::Tasks, &[GuestKind::Game]),
+    ("events", Grant::Events, &[GuestKind::Game]),
+    ("entities", Grant::Entities, &[GuestKind::Game, GuestKind::Thinker, GuestKind::StepTask]),
+    ("kv", Grant::Kv, &[GuestKind::Game, GuestKind::Thinker, GuestKind::StepTask]),
+    ("services", Grant::Services, &[GuestKind::Game, GuestKind::Service]),
+    ("groups", Grant::Services, &[GuestKind::Game, GuestKind::Service]),
+    ("shared", Grant::Services, &[GuestKind::Game, GuestKind::Service]),
+    ("requests", Grant::Services, &[GuestKind::Game]),
+    ("actor", Grant::Services, &[GuestKind::Service]),
+    ("calls", Grant::Services, &[GuestKind::Service]),
+    ("async-calls", Grant::Services, &[GuestKind::Service]),
+    ("sockets", Grant::Sockets, &[GuestKind::Service]),
+    ("gate", Grant::Gate, &[GuestKind::Game, GuestKind::Service]),
+    ("metrics", Grant::Metrics, &GuestKind::ALL),
+];
 
 /// Why a file is not run.
 #[derive(Debug, thiserror::Error)]
@@ -31,40 +47,22 @@ pub enum LoadError {
     #[error("it exports {found}, not what a guest exports: implement a world of the package wheelhouse:sim")]
     NoKind { found: String },
     #[error("it is a {found}, and the configuration says kind = \"{configured}\"; mend one of them")]
-    WrongKind { found: KindFound, configured: GuestKind },
+    WrongKind { found: GuestKind, configured: GuestKind },
     #[error("it imports {import}, which it is not granted; add \"{grant}\" to its grants")]
     NotGranted { import: String, grant: Grant },
     #[error("it imports {import}, which a guest of kind {kind} cannot have")]
     NotForKind { import: String, kind: GuestKind },
-    #[error("it imports {import}, which this version of the host does not provide")]
-    NotYet { import: String },
     #[error("it imports {import}, which no host provides; build it against the package wheelhouse:sim")]
     Unknown { import: String },
     #[error("it does not fit the contract: {0}")]
     Unfit(String),
 }
 
-/// A guest's kind as its exports tell it: one that this host runs, or a service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KindFound {
-    Loop(GuestKind),
-    Service,
-}
-
-impl fmt::Display for KindFound {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            KindFound::Loop(kind) => kind.fmt(out),
-            KindFound::Service => out.write_str("service"),
-        }
-    }
-}
-
 /// A compiled component, and what can be told of it.
 pub struct Inspected {
     pub component: Component,
     /// Its kind, if its exports are those of one.
-    pub kind: Option<KindFound>,
+    pub kind: Option<GuestKind>,
     /// Names of everything it imports, versions included.
     pub imports: Vec<Import>,
     /// Names of everything it exports.
@@ -104,30 +102,27 @@ fn has_functions(engine: &Engine, item: &ComponentItem) -> bool {
     }
 }
 
-fn kind_of(exports: &[String]) -> Option<KindFound> {
-    let has = |name: &str| exports.iter().any(|export| export == name);
-    if has("on-packet") {
-        Some(KindFound::Loop(GuestKind::Game))
-    } else if has("think") {
-        Some(KindFound::Loop(GuestKind::Thinker))
-    } else if has("step") {
-        Some(KindFound::Loop(GuestKind::StepTask))
-    } else if has("run") {
-        Some(KindFound::Loop(GuestKind::Job))
-    } else if has("handle") {
-        Some(KindFound::Service)
-    } else {
-        None
-    }
+fn kind_of(exports: &[String]) -> Option<GuestKind> {
+    let telling = [
+        ("on-packet", GuestKind::Game),
+        ("think", GuestKind::Thinker),
+        ("step", GuestKind::StepTask),
+        ("run", GuestKind::Job),
+        ("handle", GuestKind::Service),
+    ];
+    let found = telling.into_iter().find(|(name, _)| exports.iter().any(|export| export == name));
+    found.map(|(_, kind)| kind)
 }
 
 /// The grants that a guest of that kind can use.
-pub fn grants_for(kind: GuestKind) -> &'static [Grant] {
-    match kind {
-        GuestKind::Game => &Grant::ALL,
-        GuestKind::Thinker | GuestKind::StepTask => &[Grant::Entities, Grant::Kv, Grant::Metrics],
-        GuestKind::Job => &[Grant::Metrics],
-    }
+pub fn grants_for(kind: GuestKind) -> Vec<Grant> {
+    let uses = |grant: &Grant| GRANTED.iter().any(|(_, of, kinds)| of == grant && kinds.contains(&kind));
+    Grant::ALL.into_iter().filter(uses).collect()
+}
+
+/// The grant that an interface of the contract needs, if it needs one.
+pub fn grant_of(interface: &str) -> Option<Grant> {
+    GRANTED.iter().find(|(name, ..)| *name == interface).map(|(_, grant, _)| *grant)
 }
 
 /// What one import asks for.
@@ -138,7 +133,6 @@ pub enum Asks {
     /// WASI, which is linked but empty.
     Wasi,
     Grant(Grant),
-    NotYet,
     Unknown,
 }
 
@@ -151,21 +145,23 @@ impl Import {
         if self.name.starts_with("wasi:") {
             return Asks::Wasi;
         }
-        let Some((interface, version)) =
-            self.name.strip_prefix(PACKAGE).and_then(|interface| interface.split_once('@'))
-        else {
-            return Asks::Unknown;
-        };
-        if !version.starts_with(VERSIONS) {
-            return Asks::Unknown;
+        match self.interface() {
+            Some(interface) if FREE.contains(&interface) => Asks::Nothing,
+            Some(interface) => grant_of(interface).map_or(Asks::Unknown, Asks::Grant),
+            None => Asks::Unknown,
         }
-        if FREE.contains(&interface) {
-            Asks::Nothing
-        } else if LATER.contains(&interface) {
-            Asks::NotYet
-        } else {
-            Grant::named(interface).map_or(Asks::Unknown, Asks::Grant)
-        }
+    }
+
+    /// Whether a guest of that kind can have it, with whatever grants.
+    pub fn is_for(&self, kind: GuestKind) -> bool {
+        let Some(interface) = self.interface().filter(|_| self.has_functions) else { return true };
+        GRANTED.iter().find(|(name, ..)| *name == interface).is_none_or(|(_, _, kinds)| kinds.contains(&kind))
+    }
+
+    /// Which interface of the contract it is, if this host understands its version.
+    fn interface(&self) -> Option<&str> {
+        let (interface, version) = self.name.strip_prefix(PACKAGE)?.split_once('@')?;
+        version.starts_with(VERSIONS).then_some(interface)
     }
 }
 
@@ -173,7 +169,7 @@ impl Inspected {
     /// Whether a guest configured as `configured`, with `grants`, may be run from this file; and what to link.
     pub fn admit(&self, configured: GuestKind, grants: &[Grant]) -> Result<Needs, LoadError> {
         let found = self.kind.ok_or_else(|| LoadError::NoKind { found: list(&self.exports) })?;
-        if found != KindFound::Loop(configured) {
+        if found != configured {
             return Err(LoadError::WrongKind { found, configured });
         }
         let mut needs = Needs::default();
@@ -182,9 +178,8 @@ impl Inspected {
             match import.asks() {
                 Asks::Nothing => {}
                 Asks::Wasi => needs.wasi = true,
-                Asks::NotYet => return Err(LoadError::NotYet { import: name() }),
                 Asks::Unknown => return Err(LoadError::Unknown { import: name() }),
-                Asks::Grant(grant) if !grants_for(configured).contains(&grant) => {
+                Asks::Grant(_) if !import.is_for(configured) => {
                     return Err(LoadError::NotForKind { import: name(), kind: configured });
                 }
                 Asks::Grant(grant) if !grants.contains(&grant) => {
@@ -212,10 +207,18 @@ fn list(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use wit_parser::{Resolve, WorldKey};
+
     use super::*;
 
+    fn import(name: &str) -> Import {
+        Import { name: name.to_owned(), has_functions: true }
+    }
+
     fn asked_by(name: &str) -> Asks {
-        Import { name: name.to_owned(), has_functions: true }.asks()
+        import(name).asks()
     }
 
     #[test]
@@ -226,10 +229,85 @@ mod tests {
         for grant in Grant::ALL {
             assert_eq!(asked_by(&format!("wheelhouse:sim/{grant}@0.1.7")), Asks::Grant(grant));
         }
-        for later in LATER {
-            assert_eq!(asked_by(&format!("wheelhouse:sim/{later}@0.1.0")), Asks::NotYet);
+        for part in ["requests", "groups", "shared", "actor", "calls", "async-calls"] {
+            assert_eq!(asked_by(&format!("wheelhouse:sim/{part}@0.1.0")), Asks::Grant(Grant::Services));
         }
         assert_eq!(asked_by("wasi:io/poll@0.2.6"), Asks::Wasi);
+    }
+
+    #[test]
+    fn the_rules_name_every_interface_that_a_world_of_the_contract_imports() {
+        let contract = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("wit");
+        let mut resolve = Resolve::default();
+        let (package, _) = resolve.push_dir(contract).unwrap();
+        let kinds = GuestKind::ALL.map(|kind| (kind.as_str(), kind)).into_iter();
+        for (world, kind) in kinds.chain(["bulk-service", "async-service"].map(|world| (world, GuestKind::Service))) {
+            let world = &resolve.worlds[resolve.packages[package].worlds[world]];
+            for key in world.imports.keys() {
+                let found =
+                    Import { name: resolve.name_world_key(key), has_functions: has_functions_in(&resolve, key) };
+                assert!(found.asks() != Asks::Unknown && found.is_for(kind), "{kind}: {}", found.name);
+            }
+        }
+    }
+
+    fn has_functions_in(resolve: &Resolve, key: &WorldKey) -> bool {
+        match key {
+            WorldKey::Interface(id) => !resolve.interfaces[*id].functions.is_empty(),
+            WorldKey::Name(_) => true,
+        }
+    }
+
+    #[test]
+    fn a_kind_is_granted_only_what_one_of_its_imports_needs() {
+        let words = |kind| grants_for(kind).iter().map(Grant::to_string).collect::<Vec<_>>().join(" ");
+        assert_eq!(words(GuestKind::Game), "timers tasks events entities kv services gate metrics");
+        assert_eq!(words(GuestKind::Thinker), "entities kv metrics");
+        assert_eq!(words(GuestKind::StepTask), "entities kv metrics");
+        assert_eq!(words(GuestKind::Job), "metrics");
+        assert_eq!(words(GuestKind::Service), "services sockets gate metrics");
+    }
+
+    const EMPTY_COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
+
+    fn admitted(name: &str, kind: GuestKind, grants: &[Grant]) -> Result<Needs, String> {
+        let engine = Engine::default();
+        let component = Component::new(&engine, EMPTY_COMPONENT).unwrap();
+        let inspected = Inspected { component, kind: Some(kind), imports: vec![import(name)], exports: Vec::new() };
+        inspected.admit(kind, grants).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_interface_that_a_kind_cannot_have_is_refused_whatever_it_is_granted() {
+        for (kind, interfaces) in [
+            (GuestKind::Game, ["actor", "calls", "async-calls", "sockets"].as_slice()),
+            (GuestKind::Service, &["requests", "timers", "tasks", "events", "entities", "kv"]),
+            (GuestKind::Thinker, &["services", "groups", "gate"]),
+        ] {
+            for interface in interfaces {
+                let name = format!("wheelhouse:sim/{interface}@0.1.0");
+                let refused = admitted(&name, kind, &Grant::ALL).unwrap_err();
+                assert_eq!(refused, format!("it imports {name}, which a guest of kind {kind} cannot have"));
+            }
+        }
+    }
+
+    #[test]
+    fn one_grant_is_needed_for_all_interfaces_of_services_and_named_where_it_is_missing() {
+        let name = "wheelhouse:sim/async-calls@0.1.0";
+        let refused = admitted(name, GuestKind::Service, &[Grant::Gate]).unwrap_err();
+        assert_eq!(refused, format!("it imports {name}, which it is not granted; add \"services\" to its grants"));
+        let needs = admitted(name, GuestKind::Service, &[Grant::Services]).unwrap();
+        assert_eq!(needs.grants, BTreeSet::from([Grant::Services]));
+    }
+
+    #[test]
+    fn a_kind_is_told_by_the_export_that_only_it_has() {
+        let kind = |exports: &[&str]| kind_of(&exports.iter().map(|export| (*export).to_owned()).collect::<Vec<_>>());
+        assert_eq!(kind(&["init", "handle"]), Some(GuestKind::Service));
+        assert_eq!(kind(&["init", "handle", "deliver"]), Some(GuestKind::Service));
+        assert_eq!(kind(&["init", "on-packet", "on-message"]), Some(GuestKind::Game));
+        assert_eq!(kind(&["init"]), None);
     }
 
     #[test]

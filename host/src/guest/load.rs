@@ -39,7 +39,7 @@ pub enum GuestCode {
     Job(Arc<JobCode>),
 }
 
-/// Loads the file of a guest, as it is configured.
+/// Loads the file of a guest that runs on the loop, as it is configured.
 pub fn load(engine: &LoopEngine, settings: &GuestSettings, bytes: &[u8]) -> Result<GuestCode, LoadError> {
     let inspected = inspect(engine.wasmtime(), bytes)?;
     let needs = inspected.admit(settings.kind, &settings.grants)?;
@@ -50,7 +50,7 @@ pub fn load(engine: &LoopEngine, settings: &GuestSettings, bytes: &[u8]) -> Resu
 
 fn link(engine: &LoopEngine, needs: &Needs) -> wasmtime::Result<Linker<InstanceState>> {
     let mut linker = Linker::new(engine.wasmtime());
-    imports::add_free(&mut linker)?;
+    imports::add_free(&mut linker, |state| state)?;
     for grant in &needs.grants {
         imports::add_granted(&mut linker, *grant)?;
     }
@@ -66,9 +66,10 @@ fn exports(kind: GuestKind, pre: InstancePre<InstanceState>) -> wasmtime::Result
         GuestKind::Thinker => GuestCode::Thinker(Code::new(pre)?),
         GuestKind::StepTask => GuestCode::StepTask(Arc::new(Code::new(pre)?)),
         GuestKind::Job => GuestCode::Job(Arc::new(JobPre::new(pre)?)),
+        GuestKind::Service => wasmtime::bail!("a service does not run on the loop"),
     })
 }
 
-fn unfit(error: wasmtime::Error) -> LoadError {
+pub(crate) fn unfit(error: wasmtime::Error) -> LoadError {
     LoadError::Unfit(one_line(&format!("{error:#}")))
 }

@@ -104,6 +104,18 @@ pub struct GuestSettings {
     /// Memory of one instance, where it is not `guest.max_memory_mb`.
     #[serde(default)]
     pub max_memory_mb: Option<usize>,
+    /// Services: whether one is launched when the host starts, under the guest's name.
+    #[serde(default)]
+    pub start: bool,
+    /// The arguments of the service that `start` launches.
+    #[serde(default)]
+    pub arguments: Option<String>,
+    /// Services: whether one that has ended is started again.
+    #[serde(default)]
+    pub restart: RestartPolicy,
+    /// Services: where one may connect to, as `host:port`, or `host:*` for every port of that host.
+    #[serde(default)]
+    pub sockets: Vec<String>,
     /// Its own table, which reaches its `init` as JSON.
     #[serde(default)]
     pub config: serde_json::Map<String, serde_json::Value>,
@@ -123,6 +135,10 @@ impl GuestSettings {
             grants: Vec::new(),
             enabled: true,
             max_memory_mb: None,
+            start: false,
+            arguments: None,
+            restart: RestartPolicy::Never,
+            sockets: Vec::new(),
             config: serde_json::Map::new(),
         }
     }
@@ -150,11 +166,14 @@ pub enum GuestKind {
     StepTask,
     /// Work written straight through, which the host cuts.
     Job,
+    /// An actor outside the loop.
+    Service,
 }
 
 impl GuestKind {
     /// Every kind that this host runs.
-    pub const ALL: [GuestKind; 4] = [GuestKind::Game, GuestKind::Thinker, GuestKind::StepTask, GuestKind::Job];
+    pub const ALL: [GuestKind; 5] =
+        [GuestKind::Game, GuestKind::Thinker, GuestKind::StepTask, GuestKind::Job, GuestKind::Service];
 
     /// The word for it in configurations, logs and the contract.
     pub fn as_str(self) -> &'static str {
@@ -163,6 +182,7 @@ impl GuestKind {
             GuestKind::Thinker => "thinker",
             GuestKind::StepTask => "step-task",
             GuestKind::Job => "job",
+            GuestKind::Service => "service",
         }
     }
 }
@@ -173,7 +193,40 @@ impl fmt::Display for GuestKind {
     }
 }
 
-/// An interface of the contract that a guest may import only where it is granted.
+/// What becomes of a service when it has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RestartPolicy {
+    /// It stays away.
+    #[default]
+    Never,
+    /// It is started again if it failed, and not if it exited or was killed.
+    OnFailure,
+    /// It is started again however it ended.
+    Always,
+}
+
+impl RestartPolicy {
+    /// Every policy there is.
+    pub const ALL: [RestartPolicy; 3] = [RestartPolicy::Never, RestartPolicy::OnFailure, RestartPolicy::Always];
+
+    /// The word for it in configurations.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RestartPolicy::Never => "never",
+            RestartPolicy::OnFailure => "on-failure",
+            RestartPolicy::Always => "always",
+        }
+    }
+}
+
+impl fmt::Display for RestartPolicy {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+/// What a guest may import only where it is granted: an interface of the contract, or several that belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grant {
@@ -182,16 +235,27 @@ pub enum Grant {
     Events,
     Entities,
     Kv,
+    Services,
+    Sockets,
     Gate,
     Metrics,
 }
 
 impl Grant {
     /// Every grant there is.
-    pub const ALL: [Grant; 7] =
-        [Grant::Timers, Grant::Tasks, Grant::Events, Grant::Entities, Grant::Kv, Grant::Gate, Grant::Metrics];
+    pub const ALL: [Grant; 9] = [
+        Grant::Timers,
+        Grant::Tasks,
+        Grant::Events,
+        Grant::Entities,
+        Grant::Kv,
+        Grant::Services,
+        Grant::Sockets,
+        Grant::Gate,
+        Grant::Metrics,
+    ];
 
-    /// The word for it in configurations, which is the interface's name.
+    /// The word for it in configurations, which is the name of its interface, or of the first of several.
     pub fn as_str(self) -> &'static str {
         match self {
             Grant::Timers => "timers",
@@ -199,14 +263,11 @@ impl Grant {
             Grant::Events => "events",
             Grant::Entities => "entities",
             Grant::Kv => "kv",
+            Grant::Services => "services",
+            Grant::Sockets => "sockets",
             Grant::Gate => "gate",
             Grant::Metrics => "metrics",
         }
-    }
-
-    /// The grant with that name.
-    pub fn named(name: &str) -> Option<Grant> {
-        Grant::ALL.into_iter().find(|grant| grant.as_str() == name)
     }
 }
 

@@ -36,10 +36,10 @@ pub struct LoadedGuest {
     config_json: String,
 }
 
-/// Reads and compiles the guests. One that cannot be run is logged and left out; a file that is missing is an error.
+/// Reads and compiles the guests of the loop. One that cannot be run is logged and left out; a file that is missing is an error.
 pub fn load_guests(config: &Config, engine: &LoopEngine) -> Result<Vec<LoadedGuest>, StartError> {
     let mut files = Vec::new();
-    for settings in config.enabled_guests() {
+    for settings in config.enabled_guests().filter(|guest| guest.kind != GuestKind::Service) {
         let bytes = read_file(&settings.file).map_err(|error| StartError::GuestFile {
             guest: settings.name.clone(),
             file: settings.file.clone(),
@@ -168,6 +168,8 @@ pub fn simulation(
                 identity.counters.set_state(GuestState::Running);
                 stage.task_guests.insert(name.to_string(), id);
             }
+            // None is among the guests of the loop.
+            GuestKind::Service => continue,
         }
         if config.gate_guest().is_some_and(|gate_guest| gate_guest.name == *name) {
             guests.at_the_gate = Some(id);

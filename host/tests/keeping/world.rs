@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use wheelhouse::admin::ControlClient;
 use wheelhouse::clock::{Clock, ManualClock, SharedClock};
+use wheelhouse::guest::component::grants_for;
 use wheelhouse::guest::{Grant, GuestKind, GuestSettings};
 use wheelhouse::server::{Config, Host, HostStatus, StopError};
 
@@ -270,7 +271,7 @@ impl Stopping {
 
 /// A game from `tests/guests`.
 pub fn game(name: &str, package: &str) -> GuestSettings {
-    let grants = Grant::ALL.to_vec();
+    let grants = grants_for(GuestKind::Game);
     GuestSettings { grants, ..GuestSettings::new(name, GuestKind::Game, built(package)) }
 }
 

@@ -5,15 +5,20 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::guest::{Grant, GuestKind, GuestSettings};
+use crate::guest::component::grant_of;
+use crate::guest::{Grant, GuestKind, GuestSettings, RestartPolicy};
 use crate::server::config::{Config, KeyPath};
 
 /// A configuration in which every key has a value, as JSON: the shape that a file is held against.
 pub fn full_shape() -> Value {
     let mut config = Config::default();
     config.gate.guest = Some(String::new());
+    config.gate.watchdog = Some(String::new());
+    config.service.threads = Some(1);
     let mut guest = GuestSettings::new("", GuestKind::Game, PathBuf::new());
     guest.grants.push(Grant::Kv);
+    guest.arguments = Some(String::new());
+    guest.sockets.push(String::new());
     guest.max_memory_mb = Some(config.guest.max_memory_mb);
     config.guests.push(guest);
     // Settings hold numbers, strings and maps with string keys: all of that is JSON.
@@ -32,17 +37,19 @@ pub fn words_of(key: &KeyPath) -> Option<Vec<&'static str>> {
         "log.format" => Some(vec!["text", "json"]),
         "guests.kind" => Some(GuestKind::ALL.map(GuestKind::as_str).to_vec()),
         "guests.grants" => Some(Grant::ALL.map(Grant::as_str).to_vec()),
+        "guests.restart" => Some(RestartPolicy::ALL.map(RestartPolicy::as_str).to_vec()),
         _ => None,
     }
 }
 
-/// Why a word that the contract knows is not taken by this host.
-pub fn not_yet(key: &KeyPath, word: &str) -> Option<&'static str> {
-    match (key.without_indices().as_str(), word) {
-        ("guests.grants", "log" | "clock" | "random") => Some("every guest has it without a grant; leave it out"),
-        ("guests.grants", "services") => Some("services come in a later version; leave the grant out"),
-        ("guests.kind", "service") => Some("services come in a later version"),
-        _ => None,
+/// Why a word that the contract knows is none that the key takes.
+pub fn complaint_about_word(key: &KeyPath, word: &str) -> Option<String> {
+    if key.without_indices() != "guests.grants" {
+        return None;
+    }
+    match word {
+        "log" | "clock" | "random" => Some("every guest has it without a grant; leave it out".to_owned()),
+        _ => grant_of(word).map(|grant| format!("that interface is part of the grant \"{grant}\"")),
     }
 }
 

@@ -219,7 +219,7 @@ impl ShapeCheck<'_> {
         if words.contains(&word) {
             return;
         }
-        match (known_keys::not_yet(path, word), known_keys::nearest(&words, word, 0.5)) {
+        match (known_keys::complaint_about_word(path, word), known_keys::nearest(&words, word, 0.5)) {
             (Some(reason), _) => self.wrong(value, path, reason),
             (None, Some(near)) => self.wrong(value, path, format!("did you mean \"{near}\"?")),
             (None, None) => self.wrong(value, path, format!("it must be one of {}", words.join(", "))),
@@ -262,6 +262,9 @@ fn wanted(shape: &Value, path: &KeyPath) -> String {
     let section = path.without_indices();
     match shape {
         Value::Array(_) if section == "guests" => "guests are written as [[guests]], one for each".to_owned(),
+        Value::Array(_) if section == "guests.sockets" => {
+            "it must be a list, like [\"db.example.org:5432\"]".to_owned()
+        }
         Value::Array(_) => "it must be a list, like [\"entities\", \"kv\"]".to_owned(),
         Value::Object(_) => format!("it must be a table, [{section}]"),
         Value::Number(_) => "it must be a whole number".to_owned(),

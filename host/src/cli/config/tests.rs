@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::known_keys::full_shape;
 use super::{LoadError, load, parse};
-use crate::guest::{GuestKind, GuestSettings};
+use crate::guest::{GuestKind, GuestSettings, RestartPolicy};
 use crate::server::config::Config;
 use crate::server::config::rules::LARGEST;
 
@@ -97,10 +97,6 @@ fn each_guest_that_cannot_be_gets_its_own_line() {
             "w.toml:3: guests[0].kind is \"gam\": did you mean \"game\"?",
         ),
         (
-            "[[guests]]\nname = \"a\"\nkind = \"service\"\nfile = \"a.wasm\"",
-            "w.toml:3: guests[0].kind is \"service\": services come in a later version",
-        ),
-        (
             "[[guests]]\nname = \"wolf\"\nkind = \"thinker\"\nfile = \"wolf.wasm\"",
             "w.toml:3: guests[0].kind is \"thinker\": no guest of kind \"game\" is enabled that would give it work",
         ),
@@ -118,8 +114,29 @@ fn each_guest_that_cannot_be_gets_its_own_line() {
 fn each_bad_addition_to_a_guest_gets_its_own_line() {
     let cases = [
         (
-            "grants = [\"kv\", \"services\"]",
-            "w.toml:5: guests[0].grants[1] is \"services\": services come in a later version; leave the grant out",
+            "grants = [\"kv\", \"requests\"]",
+            "w.toml:5: guests[0].grants[1] is \"requests\": that interface is part of the grant \"services\"",
+        ),
+        (
+            "grants = [\"sockets\"]",
+            "w.toml:5: guests[0].grants[0] is \"sockets\": a game can be granted only timers, tasks, events, entities, \
+             kv, services, gate, metrics",
+        ),
+        (
+            "start = true",
+            "w.toml:5: guests[0].start is true: only a service has that key, and this is a game; leave it out",
+        ),
+        (
+            "arguments = \"a\"",
+            "w.toml:5: guests[0].arguments is \"a\": only a service has that key, and this is a game; leave it out",
+        ),
+        (
+            "restart = \"always\"",
+            "w.toml:5: guests[0].restart is \"always\": only a service has that key, and this is a game; leave it out",
+        ),
+        (
+            "sockets = [\"a:1\"]",
+            "w.toml:5: guests[0].sockets is [\"a:1\"]: only a service has that key, and this is a game; leave it out",
         ),
         (
             "grants = [\"log\"]",
@@ -146,6 +163,65 @@ fn each_bad_addition_to_a_guest_gets_its_own_line() {
     for (text, line) in cases {
         assert_eq!(complaints(&format!("{GAME}{text}")), [line], "for {text:?}");
     }
+}
+
+/// A service.
+const MAILER: &str = "[[guests]]\nname = \"mailer\"\nkind = \"service\"\nfile = \"mailer.wasm\"\n";
+
+#[test]
+fn each_key_of_a_service_that_cannot_be_gets_its_own_line() {
+    let cases = [
+        (
+            "grants = [\"kv\"]",
+            "w.toml:5: guests[0].grants[0] is \"kv\": a service can be granted only services, sockets, gate, metrics",
+        ),
+        ("start = \"yes\"", "w.toml:5: guests[0].start is \"yes\": it must be true or false"),
+        ("restart = \"on-failures\"", "w.toml:5: guests[0].restart is \"on-failures\": did you mean \"on-failure\"?"),
+        (
+            "restart = \"when it likes\"",
+            "w.toml:5: guests[0].restart is \"when it likes\": it must be one of never, on-failure, always",
+        ),
+        (
+            "arguments = \"port 5\"",
+            "w.toml:5: guests[0].arguments is \"port 5\": nobody would get them; add start = true, which launches the \
+             service that does",
+        ),
+        ("arguments = 5", "w.toml:5: guests[0].arguments is 5: it must be a string in quotes"),
+        (
+            "sockets = \"mx:25\"",
+            "w.toml:5: guests[0].sockets is \"mx:25\": it must be a list, like [\"db.example.org:5432\"]",
+        ),
+        (
+            "sockets = [\"mx:25\"]",
+            "w.toml:5: guests[0].sockets is [\"mx:25\"]: add \"sockets\" to the grants, without which it connects to \
+             nobody",
+        ),
+        (
+            "grants = [\"services\", \"sockets\"]",
+            "w.toml:5: guests[0].grants[1] is \"sockets\": name the hosts that it may connect to, as in sockets = \
+             [\"db.example.org:5432\"]",
+        ),
+        (
+            "grants = [\"sockets\"]\nsockets = [\"mx:25\", \"mx\"]",
+            "w.toml:6: guests[0].sockets[1] is \"mx\": it must be a host and a port, like \"db.example.org:5432\", or \
+             \"db.example.org:*\" for all ports",
+        ),
+    ];
+    for (text, line) in cases {
+        assert_eq!(complaints(&format!("{MAILER}{text}")), [line], "for {text:?}");
+    }
+}
+
+#[test]
+fn a_service_is_read_with_everything_that_it_can_have() {
+    let text = format!(
+        "{MAILER}grants = [\"services\", \"sockets\"]\nstart = true\narguments = \"a\"\nrestart = \"on-failure\"\n\
+         sockets = [\"mx:25\"]\n"
+    );
+    let config = parse(&text, Path::new("w.toml")).unwrap();
+    let mailer = &config.guests[0];
+    assert_eq!((mailer.kind, mailer.start, mailer.arguments.as_deref()), (GuestKind::Service, true, Some("a")));
+    assert_eq!((mailer.restart, &*mailer.sockets), (RestartPolicy::OnFailure, ["mx:25".to_owned()].as_slice()));
 }
 
 #[test]
@@ -229,7 +305,7 @@ fn an_unknown_key_is_refused_also_where_no_loader_looks() {
     let mut shape = full_shape();
     let tables: Vec<String> =
         shape.as_object().unwrap().keys().filter(|key| shape[*key].is_object()).cloned().collect();
-    assert_eq!(tables.len(), 11);
+    assert_eq!(tables.len(), 12);
     serde_json::from_value::<Config>(shape.clone()).unwrap();
     for table in tables {
         shape[&table]["budget"] = 5.into();
@@ -263,6 +339,7 @@ fn durations_have_the_unit_that_their_key_names() {
     assert_eq!(config.events.budget(), Duration::from_millis(5));
     assert_eq!(config.dispatch.options.frame(), Duration::from_nanos(16_666_666));
     assert_eq!(config.guest.max_payload_bytes(), 1 << 20);
+    assert_eq!(config.service.call_limit(), Duration::from_secs(30));
 }
 
 /// Calls `visit` with the dotted key and the value of every leaf, and for every list with its first entry.
@@ -279,16 +356,31 @@ fn gather_leaves(prefix: &str, value: &serde_json::Value, visit: &mut dyn FnMut(
     }
 }
 
+/// The example as it would be if the keys that are left out were not: they stand there as `#key = value`.
+fn full_example() -> String {
+    let shown = |line: &'static str| match line.strip_prefix('#') {
+        Some(key) if key.starts_with(|letter: char| letter.is_ascii_lowercase()) => key,
+        _ => line,
+    };
+    EXAMPLE.lines().map(shown).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a key stands in a document, in whichever entry of a list.
+fn names(value: &serde_json::Value, key: &str) -> bool {
+    let (step, rest) = key.split_once('.').unwrap_or((key, ""));
+    match (value, value.get(step)) {
+        (serde_json::Value::Array(entries), _) => entries.iter().any(|entry| names(entry, key)),
+        (_, Some(found)) => rest.is_empty() || names(found, rest),
+        (_, None) => false,
+    }
+}
+
 #[test]
 fn the_example_names_every_key_with_its_default() {
     let mut example = parse(EXAMPLE, Path::new("wheelhouse.example.toml")).unwrap();
-    let written: serde_json::Value = toml::from_str(EXAMPLE).unwrap();
-    gather_leaves("", &full_shape(), &mut |key, _| {
-        let found = key.split('.').try_fold(&written, |value, step| {
-            value.as_array().and_then(|entries| entries.first()).unwrap_or(value).get(step)
-        });
-        assert!(found.is_some(), "the example does not name {key}");
-    });
+    let written: serde_json::Value = toml::from_str(&full_example()).unwrap();
+    gather_leaves("", &full_shape(), &mut |key, _| assert!(names(&written, key), "the example does not name {key}"));
+    parse(&full_example(), Path::new("wheelhouse.example.toml")).unwrap();
 
     assert_eq!(example.gate.guest.take(), example.guests.first().map(|guest| guest.name.clone()));
     let limits = example.guest.clone();
@@ -303,7 +395,8 @@ fn the_example_names_every_key_with_its_default() {
 fn the_example_says_something_about_every_key() {
     let mut explained = std::collections::HashSet::new();
     let (mut section, mut above) = (String::new(), "");
-    for line in EXAMPLE.lines() {
+    let example = full_example();
+    for line in example.lines() {
         if let Some(heading) = line.strip_prefix('[') {
             section = heading.trim_matches(['[', ']']).to_owned();
         } else if let Some((key, _)) = line.split_once(" = ").filter(|_| !line.starts_with('#')) {

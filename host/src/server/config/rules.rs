@@ -2,13 +2,14 @@
 //! and guests that fit together. Called when a host starts, and by the loader, which adds the place in the file.
 
 use std::collections::HashMap;
+use std::net::Ipv6Addr;
 
 use serde_json::Value;
 
 use super::problem::{Invalid, KeyPath, Problem, Step};
 use super::settings::Config;
 use crate::guest::component::grants_for;
-use crate::guest::{Grant, GuestKind, GuestSettings};
+use crate::guest::{Grant, GuestKind, GuestSettings, RestartPolicy};
 
 /// The largest value of each number. They are far above what is useful, and keep a slip of the finger from asking for
 /// more memory than there is or for a time that overflows.
@@ -46,6 +47,17 @@ pub(crate) const LARGEST: &[(&str, u64)] = &[
     // As far as a guest may ask `entities.within`.
     ("npcs.sight_radius", 128),
     ("npcs.max_step", 1024),
+    ("service.threads", 1024),
+    ("service.max_running", 100_000),
+    ("service.mailbox_capacity", 16_777_216),
+    ("service.deadline_ms", 600_000),
+    ("service.max_in_hand", 65_536),
+    ("service.max_waiting", 1_000_000),
+    ("service.call_limit_ms", 86_400_000),
+    // A hundred of the longest pauses are seven days.
+    ("service.restart_pause_ms", 6_048_000),
+    ("service.max_restarts", 1_000_000),
+    ("service.max_shared_mb", 1_048_576),
     ("gate.max_connections", 1_000_000),
     // The length of a frame travels in two bytes.
     ("gate.max_frame_bytes", 65_535),
@@ -65,8 +77,11 @@ pub(crate) const LARGEST: &[(&str, u64)] = &[
     ("guests.max_memory_mb", 4096),
 ];
 
-/// The longest name of a guest in bytes.
+/// The longest name of a guest, and of a service, in bytes.
 const MAX_NAME_BYTES: usize = 64;
+
+/// The longest name of a host that there can be.
+const MAX_HOST_BYTES: usize = 253;
 
 impl Config {
     /// Checks everything that types do not: a host starts only with a configuration that passes.
@@ -142,14 +157,68 @@ fn check_guest(index: usize, guest: &GuestSettings, problems: &mut Vec<Problem>)
     if guest.file.as_os_str().is_empty() {
         problems.push(Problem::with_value(KeyPath::of_guest(index, "file"), "\"\"", "it must name a Wasm file"));
     }
-    for (at, grant) in guest.grants.iter().enumerate() {
-        let possible = grants_for(guest.kind);
-        if !possible.contains(grant) {
-            let key = KeyPath::of_guest(index, "grants").then(Step::Index(at));
-            let mend = format!("a {} can be granted only {}", guest.kind, list(possible));
-            problems.push(Problem::with_value(key, format!("\"{grant}\""), mend));
-        }
+    let possible = grants_for(guest.kind);
+    for (at, grant) in guest.grants.iter().enumerate().filter(|(_, grant)| !possible.contains(grant)) {
+        let key = KeyPath::of_guest(index, "grants").then(Step::Index(at));
+        let mend = format!("a {} can be granted only {}", guest.kind, list(&possible));
+        problems.push(Problem::with_value(key, format!("\"{grant}\""), mend));
     }
+    if guest.kind == GuestKind::Service {
+        check_service(index, guest, problems);
+    } else {
+        check_no_service(index, guest, problems);
+    }
+}
+
+/// The keys that only services have.
+fn check_service(index: usize, guest: &GuestSettings, problems: &mut Vec<Problem>) {
+    if let Some(arguments) = guest.arguments.as_ref().filter(|_| !guest.start) {
+        let mend = "nobody would get them; add start = true, which launches the service that does";
+        problems.push(Problem::with_value(KeyPath::of_guest(index, "arguments"), format!("{arguments:?}"), mend));
+    }
+    for (at, place) in guest.sockets.iter().enumerate().filter(|(_, place)| !is_place_to_connect_to(place)) {
+        let key = KeyPath::of_guest(index, "sockets").then(Step::Index(at));
+        let mend = "it must be a host and a port, like \"db.example.org:5432\", or \"db.example.org:*\" for all ports";
+        problems.push(Problem::with_value(key, format!("{place:?}"), mend));
+    }
+    let granted = guest.grants.iter().position(|grant| *grant == Grant::Sockets);
+    match granted {
+        None if !guest.sockets.is_empty() => {
+            let mend = "add \"sockets\" to the grants, without which it connects to nobody";
+            let places = format!("{:?}", guest.sockets);
+            problems.push(Problem::with_value(KeyPath::of_guest(index, "sockets"), places, mend));
+        }
+        Some(at) if guest.sockets.is_empty() => {
+            let key = KeyPath::of_guest(index, "grants").then(Step::Index(at));
+            let mend = "name the hosts that it may connect to, as in sockets = [\"db.example.org:5432\"]";
+            problems.push(Problem::with_value(key, "\"sockets\"", mend));
+        }
+        _ => {}
+    }
+}
+
+/// What of the keys for services is said of a guest that is none.
+fn check_no_service(index: usize, guest: &GuestSettings, problems: &mut Vec<Problem>) {
+    let said = [
+        ("start", guest.start.then(|| "true".to_owned())),
+        ("arguments", guest.arguments.as_ref().map(|arguments| format!("{arguments:?}"))),
+        ("restart", (guest.restart != RestartPolicy::Never).then(|| format!("\"{}\"", guest.restart))),
+        ("sockets", (!guest.sockets.is_empty()).then(|| format!("{:?}", guest.sockets))),
+    ];
+    for (key, value) in said {
+        let Some(value) = value else { continue };
+        let mend = format!("only a service has that key, and this is a {}; leave it out", guest.kind);
+        problems.push(Problem::with_value(KeyPath::of_guest(index, key), value, mend));
+    }
+}
+
+/// Whether it is a host, as a guest would write it, and a port or all of them.
+fn is_place_to_connect_to(place: &str) -> bool {
+    let Some((host, port)) = place.rsplit_once(':') else { return false };
+    let is_name = |host: &str| host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
+    let is_host = !host.is_empty() && host.len() <= MAX_HOST_BYTES && is_name(host) || host.parse::<Ipv6Addr>().is_ok();
+    let is_port = port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port > 0);
+    is_host && (port == "*" || is_port)
 }
 
 fn check_names(guests: &[GuestSettings], problems: &mut Vec<Problem>) {
@@ -166,7 +235,8 @@ fn check_names(guests: &[GuestSettings], problems: &mut Vec<Problem>) {
 fn check_company(config: &Config, problems: &mut Vec<Problem>) {
     let has_game = config.enabled_guests().any(|guest| guest.kind == GuestKind::Game);
     for (index, guest) in config.guests.iter().enumerate() {
-        if guest.enabled && guest.kind != GuestKind::Game && !has_game {
+        let needs_game = !matches!(guest.kind, GuestKind::Game | GuestKind::Service);
+        if guest.enabled && needs_game && !has_game {
             let mend = "no guest of kind \"game\" is enabled that would give it work";
             let kind = format!("\"{}\"", guest.kind);
             problems.push(Problem::with_value(KeyPath::of_guest(index, "kind"), kind, mend));
@@ -177,6 +247,13 @@ fn check_company(config: &Config, problems: &mut Vec<Problem>) {
     {
         let mend = "no enabled guest of kind \"game\" has that name";
         problems.push(Problem::with_value(KeyPath::of("gate.guest"), format!("{name:?}"), mend));
+    }
+    // Who has the name then is seen when a client comes: a service may take it at any time.
+    if let Some(name) = &config.gate.watchdog
+        && !(1..=MAX_NAME_BYTES).contains(&name.len())
+    {
+        let mend = format!("the name of a service has 1 to {MAX_NAME_BYTES} bytes");
+        problems.push(Problem::with_value(KeyPath::of("gate.watchdog"), format!("{name:?}"), mend));
     }
 }
 

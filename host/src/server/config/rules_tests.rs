@@ -1,6 +1,7 @@
 use super::Config;
 use super::rules::LARGEST;
 use crate::clock::ManualClock;
+use crate::guest::{Grant, GuestKind, GuestSettings};
 use crate::server::{Host, StartError};
 
 #[test]
@@ -25,6 +26,58 @@ fn a_host_starts_nothing_with_a_configuration_that_breaks_a_rule() {
     assert!(matches!(error, StartError::Config(_)));
     assert_eq!(error.to_string(), "gate.guest is \"rules\": no enabled guest of kind \"game\" has that name");
     assert!(!config.data_dir.exists());
+}
+
+#[test]
+fn services_need_no_game_and_the_watchdog_may_be_any_service() {
+    let mut config = Config::default();
+    config.gate.watchdog = Some("whoever registers it".to_owned());
+    let mut lobby = GuestSettings::new("lobby", GuestKind::Service, "lobby.wasm");
+    lobby.start = true;
+    lobby.enabled = false;
+    config.guests.push(lobby);
+    config.validate().unwrap();
+    config.guests[0].enabled = true;
+    config.validate().unwrap();
+    assert_eq!(config.gate_guest(), None);
+    for (name, shown) in [(String::new(), "\"\"".to_owned()), ("x".repeat(65), format!("\"{}...", "x".repeat(56)))] {
+        config.gate.watchdog = Some(name);
+        let line = config.validate().unwrap_err().to_string();
+        assert_eq!(line, format!("gate.watchdog is {shown}: the name of a service has 1 to 64 bytes"));
+    }
+}
+
+#[test]
+fn a_place_to_connect_to_is_a_host_and_a_port_or_all_of_them() {
+    let is_taken = |place: &str| {
+        let mut guest = GuestSettings::new("mailer", GuestKind::Service, "mailer.wasm");
+        guest.grants.push(Grant::Sockets);
+        guest.sockets.push(place.to_owned());
+        Config { guests: vec![guest], ..Config::default() }.validate().is_ok()
+    };
+    for place in ["db.example.org:5432", "localhost:*", "127.0.0.1:1", "my_db-2:65535", "::1:80", "fe80::1:*"] {
+        assert!(is_taken(place), "{place}");
+    }
+    for place in [
+        "",
+        ":",
+        "host",
+        "host:",
+        ":80",
+        "*:80",
+        "host:0",
+        "host:65536",
+        "host:+80",
+        "host:**",
+        "host: 80",
+        "a b:80",
+        "http://host:80",
+        "host:80:90",
+        "[::1]:80",
+        "host:80/path",
+    ] {
+        assert!(!is_taken(place), "{place}");
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::admin::AdminOptions;
 use crate::guest::{GuestKind, GuestLimits, GuestSettings};
 use crate::net::GateOptions;
+use crate::service::ServiceOptions;
 use crate::sim::{DispatchOptions, LoopOptions, TimerOptions};
 use crate::world::{NpcOptions, WorldLimits};
 
@@ -41,6 +42,8 @@ pub struct Config {
     pub world: WorldSettings,
     /// How NPCs think.
     pub npcs: NpcOptions,
+    /// Actors outside the loop.
+    pub service: ServiceOptions,
     /// The listener for clients.
     pub gate: GateSettings,
     /// The control port.
@@ -65,6 +68,7 @@ impl Default for Config {
             guest: GuestLimits::default(),
             world: WorldSettings::default(),
             npcs: NpcOptions::default(),
+            service: ServiceOptions::default(),
             gate: GateSettings::default(),
             admin: AdminOptions::default(),
             store: StoreSettings::default(),
@@ -141,8 +145,11 @@ pub struct GateSettings {
     /// What the gate is told.
     #[serde(flatten)]
     pub options: GateOptions,
-    /// The game guest that hears of connections and packets; the first one if absent.
+    /// The game guest that hears of connections and packets; the first one if absent. Where there is a watchdog, it hears
+    /// of those that are bound to it.
     pub guest: Option<String>,
+    /// The service that hears of new connections instead, by a name that it has when a client comes.
+    pub watchdog: Option<String>,
 }
 
 /// Durable state.
