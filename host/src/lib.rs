@@ -34,6 +34,8 @@ pub mod store;
 
 pub mod guest;
 
+pub mod service;
+
 pub mod net;
 
 pub mod admin;

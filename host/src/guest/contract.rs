@@ -1,7 +1,8 @@
-//! The WIT package as Rust types: the interfaces that guests import, once, and for each kind of loop guest the exports
-//! that the host calls. Everything here is generated from `wit/`; no file beside it spells a type of the contract out.
+//! The WIT package as Rust types: the interfaces that guests import, once, and for each kind of guest the exports that the
+//! host calls. Everything here is generated from `wit/`; no file beside it spells a type of the contract out.
 
-/// The interfaces that loop guests may import. `imports/` implements them, a file each.
+/// The interfaces that guests may import. `imports/` implements those of loop guests, a file each, and the room `service`
+/// those of services.
 pub mod imports {
     wasmtime::component::bindgen!({
         path: "../wit",
@@ -17,6 +18,14 @@ pub mod imports {
                 import wheelhouse:sim/entities@0.1.0;
                 import wheelhouse:sim/kv@0.1.0;
                 import wheelhouse:sim/services@0.1.0;
+                import wheelhouse:sim/requests@0.1.0;
+                import wheelhouse:sim/groups@0.1.0;
+                import wheelhouse:sim/shared@0.1.0;
+                import wheelhouse:sim/actor@0.1.0;
+                import wheelhouse:sim/calls@0.1.0;
+                import wheelhouse:sim/async-calls@0.1.0;
+                import wheelhouse:sim/sockets@0.1.0;
+                import wheelhouse:sim/bulk@0.1.0;
                 import wheelhouse:sim/gate@0.1.0;
                 import wheelhouse:sim/metrics@0.1.0;
                 import wheelhouse:sim/thinking@0.1.0;
@@ -24,7 +33,11 @@ pub mod imports {
             }
         ",
         world: "wheelhouse:host/imports",
-        imports: { default: trappable },
+        imports: {
+            "wheelhouse:sim/calls": async | trappable,
+            "wheelhouse:sim/async-calls": async | store | trappable,
+            default: trappable,
+        },
     });
 }
 
@@ -55,6 +68,9 @@ exports_of!(game, "wheelhouse:sim/game", "What a guest of kind `game` exports.",
     "wheelhouse:sim/entities" => entities,
     "wheelhouse:sim/kv" => kv,
     "wheelhouse:sim/services" => services,
+    "wheelhouse:sim/requests" => requests,
+    "wheelhouse:sim/groups" => groups,
+    "wheelhouse:sim/shared" => shared,
     "wheelhouse:sim/gate" => gate,
     "wheelhouse:sim/metrics" => metrics,
     "wheelhouse:sim/thinking" => thinking,
@@ -80,17 +96,67 @@ exports_of!(step_task, "wheelhouse:sim/step-task", "What a guest of kind `step-t
     "wheelhouse:sim/stepping" => stepping,
 ]);
 
-/// What a guest of kind `job` exports. Its calls are suspended and resumed, so they are futures.
-pub mod job {
-    wasmtime::component::bindgen!({
-        path: "../wit",
-        world: "wheelhouse:sim/job",
-        exports: { default: async },
-        with: {
-            "wheelhouse:sim/log": super::sim::log,
-            "wheelhouse:sim/clock": super::sim::clock,
-            "wheelhouse:sim/random": super::sim::random,
-            "wheelhouse:sim/metrics": super::sim::metrics,
-        },
-    });
+/// One module of exports whose calls are suspended and resumed, so that they are futures.
+macro_rules! suspended_exports_of {
+    ($module:ident, $world:literal, $what:literal, [$($interface:literal => $path:ident),* $(,)?]) => {
+        #[doc = $what]
+        pub mod $module {
+            wasmtime::component::bindgen!({
+                path: "../wit",
+                world: $world,
+                exports: { default: async },
+                with: { $($interface: super::sim::$path),* },
+            });
+        }
+    };
 }
+
+suspended_exports_of!(job, "wheelhouse:sim/job", "What a guest of kind `job` exports.", [
+    "wheelhouse:sim/log" => log,
+    "wheelhouse:sim/clock" => clock,
+    "wheelhouse:sim/random" => random,
+    "wheelhouse:sim/metrics" => metrics,
+]);
+suspended_exports_of!(service, "wheelhouse:sim/service", "What a service exports.", [
+    "wheelhouse:sim/types" => types,
+    "wheelhouse:sim/log" => log,
+    "wheelhouse:sim/clock" => clock,
+    "wheelhouse:sim/random" => random,
+    "wheelhouse:sim/services" => services,
+    "wheelhouse:sim/groups" => groups,
+    "wheelhouse:sim/shared" => shared,
+    "wheelhouse:sim/actor" => actor,
+    "wheelhouse:sim/calls" => calls,
+    "wheelhouse:sim/gate" => gate,
+    "wheelhouse:sim/sockets" => sockets,
+    "wheelhouse:sim/metrics" => metrics,
+]);
+suspended_exports_of!(bulk_service, "wheelhouse:sim/bulk-service", "What a service exports that takes many messages in a call.", [
+    "wheelhouse:sim/types" => types,
+    "wheelhouse:sim/log" => log,
+    "wheelhouse:sim/clock" => clock,
+    "wheelhouse:sim/random" => random,
+    "wheelhouse:sim/services" => services,
+    "wheelhouse:sim/groups" => groups,
+    "wheelhouse:sim/shared" => shared,
+    "wheelhouse:sim/actor" => actor,
+    "wheelhouse:sim/calls" => calls,
+    "wheelhouse:sim/gate" => gate,
+    "wheelhouse:sim/sockets" => sockets,
+    "wheelhouse:sim/metrics" => metrics,
+    "wheelhouse:sim/bulk" => bulk,
+]);
+suspended_exports_of!(async_service, "wheelhouse:sim/async-service", "What a service exports that handles several messages at a time.", [
+    "wheelhouse:sim/types" => types,
+    "wheelhouse:sim/log" => log,
+    "wheelhouse:sim/clock" => clock,
+    "wheelhouse:sim/random" => random,
+    "wheelhouse:sim/services" => services,
+    "wheelhouse:sim/groups" => groups,
+    "wheelhouse:sim/shared" => shared,
+    "wheelhouse:sim/actor" => actor,
+    "wheelhouse:sim/async-calls" => async_calls,
+    "wheelhouse:sim/gate" => gate,
+    "wheelhouse:sim/sockets" => sockets,
+    "wheelhouse:sim/metrics" => metrics,
+]);

@@ -85,25 +85,11 @@ impl LoopEngine {
         cache_folder: Option<&Path>,
         clock: SharedClock,
     ) -> Result<Self, EngineError> {
-        // All places of the pool are of one size; what each guest may have of its place is checked when it grows.
-        let own = guests.into_iter().map(|guest| guest.max_memory_bytes(limits));
-        let max_memory_bytes = own.fold(limits.max_memory_bytes(), usize::max);
-        let mut config = Config::new();
-        config
-            .concurrency_support(false)
-            .epoch_interruption(true)
-            .max_wasm_stack(MAX_WASM_STACK_BYTES)
-            .async_stack_size(4 * MAX_WASM_STACK_BYTES)
-            .allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(limits.max_instances, max_memory_bytes)));
-        if let Some(folder) = cache_folder {
-            let mut cache = CacheConfig::new();
-            cache.with_directory(folder);
-            let cache = Cache::new(cache).map_err(|error| EngineError::Cache { message: format!("{error:#}") })?;
-            config.cache(Some(cache));
-        }
+        let mut config = config(limits.max_instances, largest_memory(guests, limits), cache_folder)?;
+        config.concurrency_support(false);
         let engine = Engine::new(&config)
             .map_err(|error| EngineError::Memory { instances: limits.max_instances, message: format!("{error:#}") })?;
-        let ticker = EpochTicker::start(engine.clone()).map_err(EngineError::Ticker)?;
+        let ticker = EpochTicker::start(vec![engine.clone()]).map_err(EngineError::Ticker)?;
         Ok(Self { engine, ticker: Arc::new(ticker), limits: Arc::new(limits.clone()), clock, cpu: Arc::default() })
     }
 
@@ -131,6 +117,37 @@ impl LoopEngine {
     pub(super) fn tick(&self) -> Ticking<'_> {
         self.ticker.tick()
     }
+}
+
+/// The largest memory that one of these guests may have. All places of a pool are of one size; what each guest may have of
+/// its place is checked when it grows.
+pub(crate) fn largest_memory<'a>(
+    guests: impl IntoIterator<Item = &'a GuestSettings>,
+    limits: &GuestLimits,
+) -> usize {
+    let own = guests.into_iter().map(|guest| guest.max_memory_bytes(limits));
+    own.fold(limits.max_memory_bytes(), usize::max)
+}
+
+/// What all engines have in common: a pool of so many instances, calls that can be stopped, and a cache of compiled code.
+pub(crate) fn config(
+    instances: u32,
+    max_memory_bytes: usize,
+    cache_folder: Option<&Path>,
+) -> Result<Config, EngineError> {
+    let mut config = Config::new();
+    config
+        .epoch_interruption(true)
+        .max_wasm_stack(MAX_WASM_STACK_BYTES)
+        .async_stack_size(4 * MAX_WASM_STACK_BYTES)
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(instances, max_memory_bytes)));
+    if let Some(folder) = cache_folder {
+        let mut cache = CacheConfig::new();
+        cache.with_directory(folder);
+        let cache = Cache::new(cache).map_err(|error| EngineError::Cache { message: format!("{error:#}") })?;
+        config.cache(Some(cache));
+    }
+    Ok(config)
 }
 
 fn pooling(instances: u32, max_memory_bytes: usize) -> PoolingAllocationConfig {

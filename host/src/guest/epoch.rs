@@ -42,11 +42,11 @@ pub struct EpochTicker {
 pub struct Ticking<'a>(&'a Shared);
 
 impl EpochTicker {
-    /// Starts the thread for an engine.
-    pub fn start(engine: Engine) -> std::io::Result<Self> {
+    /// Starts the thread for these engines.
+    pub fn start(engines: Vec<Engine>) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);
-        let thread = thread::Builder::new().name("wheelhouse-epoch".into()).spawn(move || tick(&engine, &of_thread))?;
+        let thread = thread::Builder::new().name("wheelhouse-epoch".into()).spawn(move || tick(&engines, &of_thread))?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
@@ -81,12 +81,12 @@ impl Drop for EpochTicker {
     }
 }
 
-fn tick(engine: &Engine, shared: &Shared) {
+fn tick(engines: &[Engine], shared: &Shared) {
     let mut seen = shared.begun.load(Ordering::Relaxed);
     let mut quiet_epochs = 0;
     while !shared.stopping.load(Ordering::SeqCst) {
         thread::sleep(EPOCH);
-        engine.increment_epoch();
+        engines.iter().for_each(Engine::increment_epoch);
         let begun = shared.begun.load(Ordering::Relaxed);
         if begun != seen || shared.running.load(Ordering::SeqCst) > 0 {
             seen = begun;

@@ -46,12 +46,12 @@ const MAX_REASON_CHARACTERS: usize = 500;
 
 impl CallError {
     /// A guest's refusal, in one line that is not too long for a log.
-    pub(super) fn refused(reason: String) -> Self {
+    pub(crate) fn refused(reason: String) -> Self {
         CallError::Refused(one_line(&reason).chars().take(MAX_REASON_CHARACTERS).collect())
     }
 
     /// What wasmtime says, for a call that had `limit` to finish.
-    pub(super) fn from_wasmtime(error: wasmtime::Error, limit: Duration) -> Self {
+    pub(crate) fn from_wasmtime(error: wasmtime::Error, limit: Duration) -> Self {
         if let Some(DiskLate(reason)) = error.downcast_ref() {
             return CallError::DiskLate(reason.clone());
         }

@@ -23,7 +23,7 @@ pub(super) const MOST_WAITING: u32 = 2;
 
 /// What a guest may spend in one import's arguments beyond one payload, before the call ends: lists of several
 /// payloads, and a little too much, which is answered with an error instead.
-const HOSTCALL_PAYLOADS: usize = 4;
+pub(crate) const HOSTCALL_PAYLOADS: usize = 4;
 
 /// A store with an instance in it.
 pub struct Instance<B> {

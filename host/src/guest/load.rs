@@ -50,7 +50,7 @@ pub fn load(engine: &LoopEngine, settings: &GuestSettings, bytes: &[u8]) -> Resu
 
 fn link(engine: &LoopEngine, needs: &Needs) -> wasmtime::Result<Linker<InstanceState>> {
     let mut linker = Linker::new(engine.wasmtime());
-    imports::add_free(&mut linker)?;
+    imports::add_free(&mut linker, |state| state)?;
     for grant in &needs.grants {
         imports::add_granted(&mut linker, *grant)?;
     }
@@ -70,6 +70,6 @@ fn exports(kind: GuestKind, pre: InstancePre<InstanceState>) -> wasmtime::Result
     })
 }
 
-fn unfit(error: wasmtime::Error) -> LoadError {
+pub(crate) fn unfit(error: wasmtime::Error) -> LoadError {
     LoadError::Unfit(one_line(&format!("{error:#}")))
 }

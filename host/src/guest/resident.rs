@@ -123,11 +123,7 @@ impl<C: ResidentCode> Resident<C> {
             return;
         }
         if let CallError::Refused(reason) = error {
-            let times = self.identity.counters.refused.fetch_add(1, Ordering::Relaxed) + 1;
-            // It may be the players' doing and happen often, so it is told at each doubling.
-            if times.is_power_of_two() {
-                tracing::warn!(guest = &*self.identity.name, call = what, reason, times, "a handler refused");
-            }
+            note_refusal(&self.identity, what, reason);
             return;
         }
         self.failed(blame, slot, what, error);
@@ -255,8 +251,16 @@ fn transaction<B, R>(
     result
 }
 
+/// Counts and logs that a handler refused. It may be the players' doing and happen often, so it is told at each doubling.
+pub(crate) fn note_refusal(identity: &Identity, what: &'static str, reason: &str) {
+    let times = identity.counters.refused.fetch_add(1, Ordering::Relaxed) + 1;
+    if times.is_power_of_two() {
+        tracing::warn!(guest = &*identity.name, call = what, reason, times, "a handler refused");
+    }
+}
+
 /// Counts and logs a failure: who, which call and why on the first line, where the guest was below.
-pub(super) fn log_failure(identity: &Identity, what: &'static str, error: &CallError) {
+pub(crate) fn log_failure(identity: &Identity, what: &'static str, error: &CallError) {
     identity.counters.failures.fetch_add(1, Ordering::Relaxed);
     let backtrace = Some(error.backtrace().trim_end()).filter(|backtrace| !backtrace.is_empty());
     let backtrace = backtrace.map(|backtrace| tracing::field::display(format!("\n{backtrace}")));

@@ -2,7 +2,7 @@
 //! imports are implemented on it; see `imports/`.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rand::SeedableRng;
@@ -58,24 +58,39 @@ pub struct InstanceState {
     pub(super) limit: Duration,
     pub(super) random: ChaCha8Rng,
     memory: MemoryLimit,
-    wasi: WasiCtx,
+    /// What its random numbers began with.
+    seed: u64,
+    /// Made when it is needed: most guests have no use for it.
+    wasi: Option<WasiCtx>,
     table: ResourceTable,
 }
 
 impl InstanceState {
     /// The state of the `number`-th instance of a guest. The same number gives the same random numbers.
     pub fn new(identity: Arc<Identity>, number: u64) -> Self {
-        let random = ChaCha8Rng::seed_from_u64(seed_for(identity.seed, &identity.name, number));
+        let seed = seed_for(identity.seed, &identity.name, number);
         Self {
-            wasi: wasi::context(&identity, random.clone()),
+            wasi: None,
+            seed,
             memory: MemoryLimit::new(&identity),
             table: ResourceTable::new(),
             stage: None,
             began: Duration::ZERO,
             limit: Duration::ZERO,
-            random,
+            random: ChaCha8Rng::seed_from_u64(seed),
             identity,
         }
+    }
+
+    /// The same, with its memory counted in one more place.
+    pub(crate) fn with_memory_counted_in(mut self, bytes: Arc<AtomicUsize>) -> Self {
+        self.memory.of_instance = Some(bytes);
+        self
+    }
+
+    /// Whose instance it is.
+    pub(crate) fn identity(&self) -> &Arc<Identity> {
+        &self.identity
     }
 
     /// The stage that the call was lent.
@@ -102,14 +117,16 @@ impl InstanceState {
     }
 
     /// What bounds its memory.
-    pub(super) fn limiter(&mut self) -> &mut dyn ResourceLimiter {
+    pub(crate) fn limiter(&mut self) -> &mut dyn ResourceLimiter {
         &mut self.memory
     }
 }
 
 impl WasiView for InstanceState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+        let Self { wasi, identity, seed, table, .. } = self;
+        let context = wasi.get_or_insert_with(|| wasi::context(identity, ChaCha8Rng::seed_from_u64(*seed)));
+        WasiCtxView { ctx: context, table }
     }
 }
 
@@ -125,6 +142,8 @@ fn seed_for(seed: u64, name: &str, number: u64) -> u64 {
 struct MemoryLimit {
     limits: StoreLimits,
     counters: Arc<GuestCounters>,
+    /// Where the memory of this instance alone is counted.
+    of_instance: Option<Arc<AtomicUsize>>,
     held_bytes: usize,
 }
 
@@ -132,7 +151,7 @@ impl MemoryLimit {
     fn new(identity: &Identity) -> Self {
         let limits =
             StoreLimitsBuilder::new().memory_size(identity.max_memory_bytes).table_elements(MAX_TABLE_ELEMENTS).build();
-        Self { limits, counters: Arc::clone(&identity.counters), held_bytes: 0 }
+        Self { limits, counters: Arc::clone(&identity.counters), of_instance: None, held_bytes: 0 }
     }
 }
 
@@ -143,6 +162,9 @@ impl ResourceLimiter for MemoryLimit {
             let grown = desired.saturating_sub(current);
             self.held_bytes += grown;
             self.counters.memory_bytes.fetch_add(grown, Ordering::Relaxed);
+            if let Some(bytes) = &self.of_instance {
+                bytes.store(self.held_bytes, Ordering::Relaxed);
+            }
         }
         Ok(allowed)
     }

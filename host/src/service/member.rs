@@ -36,6 +36,8 @@ pub struct Member {
     pub(super) handled: AtomicU64,
     /// Messages that it has in hand.
     pub(super) in_hand: AtomicUsize,
+    /// Turns that its task has had.
+    pub(super) turns: AtomicU64,
     /// Time that it has computed.
     pub(super) used_ns: AtomicU64,
     /// Memory of its instance.
@@ -54,6 +56,7 @@ impl Member {
             waits_for: AtomicU64::new(0),
             handled: AtomicU64::new(0),
             in_hand: AtomicUsize::new(0),
+            turns: AtomicU64::new(0),
             used_ns: AtomicU64::new(0),
             memory_bytes: Arc::default(),
             is_killed: AtomicBool::new(false),

@@ -1,6 +1,7 @@
 //! All services of a host: who there is, and how a message reaches whom it is for. Guests' imports, the loop, the gate and
 //! operators all work on this handle, from any thread; nothing here waits but for an answer.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use super::dead_letters::{DeadLetter, DeadLetters};
 use super::gate_port::GatePort;
 use super::groups::{Groups, MAX_SUBSCRIPTIONS};
 use super::handle::{Handle, Handles};
+use super::life;
 use super::mailbox::Refused;
 use super::member::{Member, MemberKind};
 use super::message::{Answer, Message, Request, ServiceError, Subject};
@@ -110,6 +112,11 @@ impl Services {
         self.shared.gate.get()
     }
 
+    /// The runtime that services run on.
+    pub fn runtime(&self) -> &tokio::runtime::Handle {
+        &self.shared.runtime
+    }
+
     /// A handle that nobody has, for a service that is to be launched under it.
     pub fn new_handle(&self) -> Handle {
         self.shared.handles.next()
@@ -152,7 +159,7 @@ impl Services {
     pub fn launch_as(&self, handle: Handle, guest: &str, arguments: Bytes) -> Result<Arc<Member>, ServiceError> {
         let guest = self.shared.guests.get(guest).ok_or(ServiceError::NoSuchGuest)?;
         self.check_payload(arguments.len())?;
-        super::life::launch(self, handle, guest, arguments, super::life::Lineage::default())
+        life::launch(self, handle, guest, arguments, life::Lineage::default())
     }
 
     /// Takes a place among the running services, and enters the member in the directory.
@@ -172,11 +179,12 @@ impl Services {
         Ok(member)
     }
 
-    /// Takes a member out: nobody reaches it any more, and what was left in its mailbox is answered.
-    pub(super) fn remove(&self, member: &Member, why: &ServiceError) {
+    /// Takes a member out: nobody reaches it any more, and what it has not handled is answered, `unhandled` and what is in
+    /// its mailbox.
+    pub fn remove(&self, member: &Member, unhandled: VecDeque<Message>, why: &ServiceError) {
         let shared = &self.shared;
         shared.directory.remove(&member.handle);
-        for message in member.mailbox.close() {
+        for message in unhandled.into_iter().chain(member.mailbox.close()) {
             self.return_to_sender(member, message, why);
         }
         shared.groups.remove(member.handle);
@@ -229,8 +237,21 @@ impl Services {
         }
     }
 
+    /// Whom a message with such a payload could be sent to under a handle.
+    pub(super) fn find(&self, to: Handle, bytes: usize) -> Result<Arc<Member>, ServiceError> {
+        self.check_payload(bytes)?;
+        self.member(to).ok_or_else(|| gone(to))
+    }
+
     /// [`deliver`](Self::deliver) to a member that was looked up before, however long ago.
     pub fn deliver_to(&self, member: &Member, message: Message) -> Result<(), ServiceError> {
+        self.push(member, message).map_err(|(error, message)| {
+            if matches!(error, ServiceError::Gone(_)) { self.nobody(member.handle, &message) } else { error }
+        })
+    }
+
+    /// Puts a message into a member's mailbox; an error comes with the message.
+    pub(super) fn push(&self, member: &Member, message: Message) -> Result<(), (ServiceError, Message)> {
         match member.mailbox.push(message) {
             Ok(taken) => {
                 if let Some(length) = taken.overload {
@@ -239,8 +260,10 @@ impl Services {
                 }
                 Ok(())
             }
-            Err(Refused::Full(_)) => Err(ServiceError::MailboxFull(member.mailbox.capacity() as u32)),
-            Err(Refused::Closed(message)) => Err(self.nobody(member.handle, &message)),
+            Err(Refused::Full(message)) => {
+                Err((ServiceError::MailboxFull(member.mailbox.capacity() as u32), message))
+            }
+            Err(Refused::Closed(message)) => Err((gone(member.handle), message)),
         }
     }
 
@@ -274,7 +297,7 @@ impl Services {
     /// Waits for the answer to a request from `from` to `to`.
     pub async fn answer_within(
         &self,
-        from: &str,
+        from: &Member,
         to: Handle,
         answer: oneshot::Receiver<Answer>,
         limit: Duration,
@@ -289,12 +312,12 @@ impl Services {
     /// Sends a request and waits for its answer.
     pub async fn call(&self, from: &Member, to: Handle, subject: Subject, payload: Bytes, limit: Duration) -> Answer {
         let answer = self.request(from.handle, to, subject, payload)?;
-        self.answer_within(&from.title(), to, answer, limit).await
+        self.answer_within(from, to, answer, limit).await
     }
 
     /// Who waits for whom, beginning with `from`, which waits for `to`.
-    fn chain(&self, from: &str, to: Handle, limit: Duration) -> String {
-        let mut chain = format!("after {} ms: {from} waits for ", limit.as_millis());
+    fn chain(&self, from: &Member, to: Handle, limit: Duration) -> String {
+        let mut chain = format!("after {} ms: {} waits for ", limit.as_millis(), from.title());
         let mut seen = Vec::new();
         let mut next = Some(to);
         while let Some(handle) = next {

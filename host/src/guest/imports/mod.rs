@@ -28,11 +28,19 @@ impl sim::types::Host for InstanceState {}
 impl sim::thinking::Host for InstanceState {}
 impl sim::stepping::Host for InstanceState {}
 
+/// Where a store's data has the state of its instance.
+pub(crate) type StateOf<T> = fn(&mut T) -> &mut InstanceState;
+
 /// Links what every guest may import.
-pub(super) fn add_free(linker: &mut Linker<InstanceState>) -> wasmtime::Result<()> {
-    sim::log::add_to_linker::<_, OfInstance>(linker, |state| state)?;
-    sim::clock::add_to_linker::<_, OfInstance>(linker, |state| state)?;
-    sim::random::add_to_linker::<_, OfInstance>(linker, |state| state)
+pub(crate) fn add_free<T: 'static>(linker: &mut Linker<T>, state: StateOf<T>) -> wasmtime::Result<()> {
+    sim::log::add_to_linker::<_, OfInstance>(linker, state)?;
+    sim::clock::add_to_linker::<_, OfInstance>(linker, state)?;
+    sim::random::add_to_linker::<_, OfInstance>(linker, state)
+}
+
+/// Links the numbers of the guest's own.
+pub(crate) fn add_metrics<T: 'static>(linker: &mut Linker<T>, state: StateOf<T>) -> wasmtime::Result<()> {
+    sim::metrics::add_to_linker::<_, OfInstance>(linker, state)
 }
 
 /// Links the interface of one grant.
@@ -47,6 +55,6 @@ pub(super) fn add_granted(linker: &mut Linker<InstanceState>, grant: Grant) -> w
         // No guest of the loop can have it.
         Grant::Sockets => Ok(()),
         Grant::Gate => sim::gate::add_to_linker::<_, OfInstance>(linker, |state| state),
-        Grant::Metrics => sim::metrics::add_to_linker::<_, OfInstance>(linker, |state| state),
+        Grant::Metrics => add_metrics(linker, |state| state),
     }
 }

@@ -1,0 +1,77 @@
+//! The interface `actor`: what a service does with the messages that it has in hand, and with its own mailbox.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::guest::contract::sim::actor;
+use crate::guest::contract::sim::services::Message as Forwarded;
+use crate::service::handle::Handle;
+use crate::service::in_hand::answer_of;
+use crate::service::message::{Message, ServiceError};
+use crate::service::state::ServiceState;
+use crate::service::timeouts::MAX_TIMEOUTS;
+
+impl actor::Host for ServiceState {
+    fn self_(&mut self) -> wasmtime::Result<u64> {
+        Ok(self.handle().0)
+    }
+
+    fn exit(&mut self) -> wasmtime::Result<()> {
+        self.exits = true;
+        Ok(())
+    }
+
+    fn defer(&mut self, session: u64) -> wasmtime::Result<bool> {
+        Ok(self.in_hand.defer(session))
+    }
+
+    fn reply(&mut self, session: u64, answer: Result<Vec<u8>, String>) -> wasmtime::Result<bool> {
+        let bytes = answer.as_ref().map_or(0, Vec::len);
+        let limit = self.services.max_payload_bytes();
+        if bytes > limit {
+            wasmtime::bail!("an answer of {bytes} bytes is longer than guest.max_payload_kb allows ({limit} bytes)");
+        }
+        let Some(request) = self.in_hand.take(session) else { return Ok(false) };
+        let asker = request.source;
+        if !request.answer(answer_of(answer)) {
+            self.services.late_answer(self.handle(), asker, bytes);
+        }
+        Ok(true)
+    }
+
+    fn forward(&mut self, to: u64, message: Forwarded) -> wasmtime::Result<Result<(), ServiceError>> {
+        let Forwarded { source, session, subject, payload } = message;
+        if !self.in_hand.has(Handle(source), session) {
+            return Ok(Err(ServiceError::NotYours));
+        }
+        let receiver = match self.services.find(Handle(to), payload.len()) {
+            Ok(receiver) => receiver,
+            Err(error) => return Ok(Err(error)),
+        };
+        let request = session.and_then(|session| self.in_hand.take(session));
+        let message = Message { request, ..Message::new(Handle(source), subject, Bytes::from(payload)) };
+        Ok(match self.services.push(&receiver, message) {
+            Ok(()) => Ok(()),
+            Err((error, message)) => {
+                message.request.into_iter().for_each(|request| self.in_hand.put_back(request));
+                Err(error)
+            }
+        })
+    }
+
+    fn timeout(&mut self, delay_ms: u32, payload: Vec<u8>) -> wasmtime::Result<Result<u64, ServiceError>> {
+        if let Err(error) = self.services.check_payload(payload.len()) {
+            return Ok(Err(error));
+        }
+        let id = self.services.new_number();
+        let delay = Duration::from_millis(delay_ms.into());
+        let runtime = self.services.runtime();
+        let is_set = self.timeouts.set(id, delay, Bytes::from(payload), &self.member, runtime);
+        Ok(if is_set { Ok(id) } else { Err(ServiceError::TooMany(MAX_TIMEOUTS as u32)) })
+    }
+
+    fn cancel_timeout(&mut self, id: u64) -> wasmtime::Result<bool> {
+        Ok(self.timeouts.cancel(id))
+    }
+}

@@ -1,0 +1,69 @@
+//! The interface `async-calls`: a handler waits, and its service takes the next message meanwhile.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use wasmtime::component::Accessor;
+
+use super::{OfService, invocation};
+use crate::guest::contract::sim::async_calls;
+use crate::guest::contract::sim::services::Reference;
+use crate::service::message::{ServiceError, Subject};
+use crate::service::state::ServiceState;
+
+type Answered = wasmtime::Result<Result<Vec<u8>, ServiceError>>;
+
+impl async_calls::Host for ServiceState {}
+
+impl async_calls::HostWithStore<ServiceState> for OfService {
+    async fn call(
+        accessor: &Accessor<ServiceState, Self>,
+        to: u64,
+        payload: Vec<u8>,
+        limit_ms: Option<u32>,
+    ) -> Answered {
+        wait_for(accessor, to, Subject::Plain, Ok(Bytes::from(payload)), limit_ms).await
+    }
+
+    async fn invoke(
+        accessor: &Accessor<ServiceState, Self>,
+        to: Reference,
+        method: String,
+        arguments: Vec<u8>,
+        limit_ms: Option<u32>,
+    ) -> Answered {
+        let payload = invocation(&method, &arguments);
+        wait_for(accessor, to.service, Subject::Object(to.object), payload, limit_ms).await
+    }
+
+    async fn sleep(accessor: &Accessor<ServiceState, Self>, duration_ms: u32) -> wasmtime::Result<()> {
+        if duration_ms > 0 {
+            tokio::time::sleep(Duration::from_millis(duration_ms.into())).await;
+            return Ok(());
+        }
+        let taken_up = accessor.with(|mut access| access.get().until_mailbox_is_taken_up());
+        // A mailbox that is closed meanwhile drops the other end.
+        let _ = taken_up.await;
+        Ok(())
+    }
+}
+
+async fn wait_for(
+    accessor: &Accessor<ServiceState, OfService>,
+    to: u64,
+    subject: Subject,
+    payload: Result<Bytes, ServiceError>,
+    limit_ms: Option<u32>,
+) -> Answered {
+    let call = payload.and_then(|payload| {
+        accessor.with(|mut access| access.get().begin_call(to, subject, payload, limit_ms))
+    });
+    let call = match call {
+        Ok(call) => call,
+        Err(error) => return Ok(Err(error)),
+    };
+    let answer = call.wait().await;
+    accessor.with(|mut access| access.get().waiting -= 1);
+    Ok(answer.map(Vec::from))
+}

@@ -1,0 +1,119 @@
+//! What services may import beside what all guests have, a file for each interface of the contract. All are implemented on
+//! the state of a service; what they do takes effect at once. Only `calls` and `async-calls` wait.
+
+mod actor;
+mod async_calls;
+mod calls;
+mod gate;
+mod groups;
+mod services;
+mod shared;
+mod sockets;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use wasmtime::component::{HasSelf, Linker};
+
+use super::handle::Handle;
+use super::member::Member;
+use super::message::{Message, ServiceError, Subject};
+use super::state::ServiceState;
+use crate::guest::Grant;
+use crate::guest::component::Needs;
+use crate::guest::contract::sim;
+use crate::guest::imports as common;
+
+type OfService = HasSelf<ServiceState>;
+
+impl sim::types::Host for ServiceState {}
+impl sim::bulk::Host for ServiceState {}
+
+/// Links what a service needs. What it imports without functions, types alone, is there in any case.
+pub(super) fn link(linker: &mut Linker<ServiceState>, needs: &Needs, is_concurrent: bool) -> wasmtime::Result<()> {
+    common::add_free(linker, |state| &mut state.instance)?;
+    if needs.wasi {
+        common::wasi::add_waiting(linker)?;
+    }
+    for grant in &needs.grants {
+        match grant {
+            Grant::Services => link_services(linker, is_concurrent)?,
+            Grant::Gate => sim::gate::add_to_linker::<_, OfService>(linker, |state| state)?,
+            Grant::Sockets => sim::sockets::add_to_linker::<_, OfService>(linker, |state| state)?,
+            Grant::Metrics => common::add_metrics(linker, |state| &mut state.instance)?,
+            // No service is admitted with these.
+            Grant::Timers | Grant::Tasks | Grant::Events | Grant::Entities | Grant::Kv => {}
+        }
+    }
+    Ok(())
+}
+
+fn link_services(linker: &mut Linker<ServiceState>, is_concurrent: bool) -> wasmtime::Result<()> {
+    sim::services::add_to_linker::<_, OfService>(linker, |state| state)?;
+    sim::groups::add_to_linker::<_, OfService>(linker, |state| state)?;
+    sim::shared::add_to_linker::<_, OfService>(linker, |state| state)?;
+    sim::actor::add_to_linker::<_, OfService>(linker, |state| state)?;
+    if is_concurrent {
+        // A concurrent service may also be written against the waiting calls, which wait for it alone.
+        sim::async_calls::add_to_linker::<_, OfService>(linker, |state| state)?;
+    }
+    sim::calls::add_to_linker::<_, OfService>(linker, |state| state)
+}
+
+/// A request that is on its way to be waited for.
+struct Call {
+    services: super::Services,
+    member: Arc<Member>,
+    to: Handle,
+    answer: tokio::sync::oneshot::Receiver<super::Answer>,
+    limit: Duration,
+}
+
+impl ServiceState {
+    /// Sends a message, to whom it sent last without looking for it.
+    fn send_message(&mut self, to: Handle, message: Message) -> Result<(), ServiceError> {
+        if let Some(receiver) = self.last_receiver.as_ref().filter(|receiver| receiver.handle == to) {
+            self.services.check_payload(message.payload.len())?;
+            return self.services.deliver_to(receiver, message);
+        }
+        self.last_receiver = self.services.member(to);
+        self.services.deliver(to, message)
+    }
+
+    /// Sends a request whose answer is waited for at most `limit_ms` milliseconds.
+    fn begin_call(
+        &mut self,
+        to: u64,
+        subject: Subject,
+        payload: Bytes,
+        limit_ms: Option<u32>,
+    ) -> Result<Call, ServiceError> {
+        let max_waiting = self.services.options().max_waiting;
+        if self.waiting >= max_waiting {
+            return Err(ServiceError::TooMany(max_waiting));
+        }
+        let (to, source) = (Handle(to), self.handle());
+        let answer = self.services.request(source, to, subject, payload)?;
+        self.waiting += 1;
+        let limit = limit_ms.map_or(self.services.options().call_limit(), |ms| Duration::from_millis(ms.into()));
+        Ok(Call { services: self.services.clone(), member: Arc::clone(&self.member), to, answer, limit })
+    }
+}
+
+impl Call {
+    /// Waits for the answer, which is worth nothing to a service that ends meanwhile.
+    async fn wait(self) -> super::Answer {
+        self.services.answer_within(&self.member, self.to, self.answer, self.limit).await
+    }
+}
+
+/// The payload by which a method of an object is called.
+fn invocation(method: &str, arguments: &[u8]) -> Result<Bytes, ServiceError> {
+    let length = u8::try_from(method.len()).map_err(|_| ServiceError::TooLarge(u8::MAX.into()))?;
+    let mut payload = Vec::with_capacity(1 + method.len() + arguments.len());
+    payload.push(length);
+    payload.extend_from_slice(method.as_bytes());
+    payload.extend_from_slice(arguments);
+    Ok(Bytes::from(payload))
+}

@@ -1,0 +1,146 @@
+//! The messages that a service has in hand: which requests it may answer, defer or hand on, and on whose behalf. A session
+//! that is not here cannot be answered, however a guest came to its number.
+
+use bytes::Bytes;
+use rustc_hash::FxHashMap;
+
+use super::handle::Handle;
+use super::message::{Answer, Request, ServiceError};
+
+/// Requests that one service may leave open.
+const MAX_DEFERRED: usize = 65_536;
+
+/// What a service has in hand.
+#[derive(Debug, Default)]
+pub struct InHand {
+    requests: FxHashMap<u64, Open>,
+    deferred: usize,
+    /// The sources of the messages that are being handled.
+    sources: Vec<Handle>,
+}
+
+#[derive(Debug)]
+struct Open {
+    request: Request,
+    is_deferred: bool,
+}
+
+impl InHand {
+    /// The service takes up a message.
+    pub fn begin(&mut self, source: Handle, request: Option<Request>) {
+        self.sources.push(source);
+        if let Some(request) = request {
+            self.requests.insert(request.session, Open { request, is_deferred: false });
+        }
+    }
+
+    /// The handler of a message has returned: where its request is still to be answered, this is it.
+    pub fn end(&mut self, source: Handle, session: Option<u64>) -> Option<Request> {
+        if let Some(at) = self.sources.iter().position(|other| *other == source) {
+            self.sources.swap_remove(at);
+        }
+        let session = session?;
+        let is_answered_now = self.requests.get(&session).is_some_and(|open| !open.is_deferred);
+        is_answered_now.then(|| self.take(session)).flatten()
+    }
+
+    /// Leaves a request open; false when there is none under that session, or too many are open.
+    pub fn defer(&mut self, session: u64) -> bool {
+        match self.requests.get_mut(&session) {
+            Some(open) if open.is_deferred => true,
+            Some(open) if self.deferred < MAX_DEFERRED => {
+                open.is_deferred = true;
+                self.deferred += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The request under a session, to be answered or handed on now.
+    pub fn take(&mut self, session: u64) -> Option<Request> {
+        let open = self.requests.remove(&session)?;
+        self.deferred -= usize::from(open.is_deferred);
+        Some(open.request)
+    }
+
+    /// Puts a request back that could not be handed on.
+    pub fn put_back(&mut self, request: Request) {
+        self.requests.insert(request.session, Open { request, is_deferred: false });
+    }
+
+    /// Whether a message of that source, under that session, is in hand.
+    pub fn has(&self, source: Handle, session: Option<u64>) -> bool {
+        match session {
+            Some(session) => self.requests.get(&session).is_some_and(|open| open.request.source == source),
+            None => self.sources.contains(&source),
+        }
+    }
+
+    /// The messages of a call that had many of them have been handled: none of them had a session.
+    pub fn forget_sources(&mut self) {
+        self.sources.clear();
+    }
+
+    /// Answers everything with an error.
+    pub fn fail_all(&mut self, error: &ServiceError) {
+        self.sources.clear();
+        self.deferred = 0;
+        for (_, open) in self.requests.drain() {
+            open.request.answer(Err(error.clone()));
+        }
+    }
+}
+
+/// What a handler's result says to whoever asked.
+pub fn answer_of(result: Result<Vec<u8>, String>) -> Answer {
+    result.map(Bytes::from).map_err(ServiceError::Refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Handle = Handle(1);
+    const B: Handle = Handle(2);
+
+    fn with_request(session: u64) -> (InHand, tokio::sync::oneshot::Receiver<Answer>) {
+        let mut in_hand = InHand::default();
+        let (request, answer) = Request::new(session, A);
+        in_hand.begin(A, Some(request));
+        (in_hand, answer)
+    }
+
+    #[test]
+    fn a_request_is_answered_once() {
+        let (mut in_hand, _answer) = with_request(7);
+        assert!(in_hand.take(7).is_some() && in_hand.take(7).is_none());
+        assert!(in_hand.end(A, Some(7)).is_none(), "what the handler returns counts no more");
+    }
+
+    #[test]
+    fn a_deferred_request_outlives_its_handler() {
+        let (mut in_hand, _answer) = with_request(7);
+        assert!(in_hand.defer(7) && in_hand.defer(7));
+        assert!(in_hand.end(A, Some(7)).is_none());
+        assert!(in_hand.has(A, Some(7)) && in_hand.take(7).is_some());
+        assert_eq!(in_hand.deferred, 0);
+    }
+
+    #[test]
+    fn a_session_or_a_source_that_is_not_in_hand_is_nothing_to_it() {
+        let (mut in_hand, _answer) = with_request(7);
+        assert!(!in_hand.defer(8) && in_hand.take(8).is_none());
+        assert!(!in_hand.has(B, Some(7)) && !in_hand.has(A, Some(8)) && !in_hand.has(B, None) && in_hand.has(A, None));
+        in_hand.end(A, Some(7));
+        assert!(!in_hand.has(A, None));
+    }
+
+    #[test]
+    fn whoever_waits_hears_of_the_end() {
+        let (mut in_hand, mut answer) = with_request(7);
+        in_hand.defer(7);
+        in_hand.fail_all(&ServiceError::Gone("it has ended".to_owned()));
+        assert!(matches!(answer.try_recv().unwrap(), Err(ServiceError::Gone(_))));
+    }
+}

@@ -1,0 +1,214 @@
+//! The life of one service, from its launch to the last thing that is heard of it: whatever way it ends, everybody who
+//! waits for it is told, its memory is given back, and it is started again where its guest is to be.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use wasmtime::Store;
+
+use super::code::ServiceCode;
+use super::handle::Handle;
+use super::member::Member;
+use super::message::{Message, ServiceError};
+use super::service_guest::ServiceGuest;
+use super::services::Services;
+use super::snapshot::Counters;
+use super::state::ServiceState;
+use super::{concurrent, plain};
+use crate::guest::CallError;
+use crate::guest::resident::log_failure;
+use crate::guest::settings::RestartPolicy;
+
+/// Pauses between restarts grow up to this many times the first.
+const LONGEST_PAUSE: u32 = 100;
+
+/// How a service ended.
+#[derive(Debug)]
+pub(super) enum End {
+    /// It asked for it.
+    Exited,
+    /// Somebody else did.
+    Killed,
+    /// Its `init` answered with an error.
+    Refused(String),
+    /// A call of it failed.
+    Failed(&'static str, CallError),
+}
+
+/// What a service has inherited from those before it that it was started in place of.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lineage {
+    /// How many ended one soon after the other.
+    restarts: u32,
+}
+
+/// Starts a service under a handle that nobody has.
+pub(super) fn launch(
+    services: &Services,
+    handle: Handle,
+    guest: &Arc<ServiceGuest>,
+    arguments: Bytes,
+    lineage: Lineage,
+) -> Result<Arc<Member>, ServiceError> {
+    let member = services.enter(handle, &guest.identity.name)?;
+    let life = live(services.clone(), Arc::clone(&member), Arc::clone(guest), arguments, lineage);
+    services.runtime().spawn(life);
+    Ok(member)
+}
+
+async fn live(
+    services: Services,
+    member: Arc<Member>,
+    guest: Arc<ServiceGuest>,
+    arguments: Bytes,
+    lineage: Lineage,
+) {
+    let began = guest.engine.clock().now();
+    let engine = match guest.code {
+        ServiceCode::Concurrent(_) => guest.engine.concurrent(),
+        ServiceCode::Plain(_) | ServiceCode::Bulk(_) => guest.engine.plain(),
+    };
+    let mut store = ServiceState::store(engine, &services, &member, &guest, guest.next_number());
+    let mut inbox = VecDeque::new();
+    let end = run(&mut store, &mut inbox, &member, &guest, &arguments).await;
+    let why = tell(&end, &member, &guest);
+    store.data_mut().in_hand.fail_all(&why);
+    drop(store);
+    services.remove(&member, inbox, &why);
+    let counters = &services.shared.counters;
+    Counters::count(if end.is_failure() { &counters.failed } else { &counters.exited });
+    let ran_for = guest.engine.clock().now() - began;
+    after(&services, &member, &guest, arguments, lineage.continued_after(ran_for, &guest), &end);
+    services.leave();
+}
+
+/// Runs it to its end, measured, and so that it can be killed and pre-empted.
+async fn run(
+    store: &mut Store<ServiceState>,
+    inbox: &mut VecDeque<Message>,
+    member: &Member,
+    guest: &ServiceGuest,
+    arguments: &Bytes,
+) -> End {
+    let mut life = pin!(async {
+        tokio::select! {
+            biased;
+            () = member.until_killed() => End::Killed,
+            end = handle_messages(store, inbox, guest, arguments) => end,
+        }
+    });
+    poll_fn(|context| {
+        let ticking = guest.engine.tick();
+        let began = guest.engine.clock().now();
+        member.turns.fetch_add(1, Ordering::Relaxed);
+        let polled = life.as_mut().poll(context);
+        let used = guest.engine.clock().now() - began;
+        member.used_ns.fetch_add(used.as_nanos() as u64, Ordering::Relaxed);
+        drop(ticking);
+        polled
+    })
+    .await
+}
+
+async fn handle_messages(
+    store: &mut Store<ServiceState>,
+    inbox: &mut VecDeque<Message>,
+    guest: &ServiceGuest,
+    arguments: &Bytes,
+) -> End {
+    match &guest.code {
+        ServiceCode::Plain(code) => plain::run(code, store, inbox, arguments).await,
+        ServiceCode::Bulk(code) => plain::run(code, store, inbox, arguments).await,
+        ServiceCode::Concurrent(code) => concurrent::run(code, store, inbox, arguments).await,
+    }
+}
+
+/// Logs and counts how it ended, and says what those are answered who wait for it.
+fn tell(end: &End, member: &Member, guest: &ServiceGuest) -> ServiceError {
+    let title = member.title();
+    match end {
+        End::Exited => ServiceError::Gone(format!("{title} has exited")),
+        End::Killed => ServiceError::Gone(format!("{title} was killed")),
+        End::Refused(reason) => {
+            guest.identity.counters.failures.fetch_add(1, Ordering::Relaxed);
+            tracing::error!(guest = guest.name(), handle = member.handle.0, "a service refused to start: {reason}");
+            ServiceError::Failed(format!("{title} refused to start: {reason}"))
+        }
+        End::Failed(what, error) => {
+            log_failure(&guest.identity, what, error);
+            ServiceError::Failed(format!("{title}: {error}"))
+        }
+    }
+}
+
+/// Starts it again after a pause, or lets its names go.
+fn after(
+    services: &Services,
+    member: &Arc<Member>,
+    guest: &Arc<ServiceGuest>,
+    arguments: Bytes,
+    lineage: Lineage,
+    end: &End,
+) {
+    let is_wanted = match guest.restart {
+        RestartPolicy::Never => false,
+        RestartPolicy::OnFailure => end.is_failure(),
+        RestartPolicy::Always => true,
+    };
+    let names = &services.shared.names;
+    if !is_wanted || services.is_stopping() {
+        names.remove(member.handle);
+        return;
+    }
+    let limit = services.options().max_restarts;
+    if lineage.restarts >= limit {
+        tracing::error!(
+            guest = guest.name(),
+            "a service is given up: it ended {limit} times in a row; mend the guest, or raise service.max_restarts"
+        );
+        names.remove(member.handle);
+        return;
+    }
+    names.hold(member.handle);
+    let pause = services.options().restart_pause() * 2u32.saturating_pow(lineage.restarts).min(LONGEST_PAUSE);
+    let next = Lineage { restarts: lineage.restarts + 1 };
+    let (services, guest, before) = (services.clone(), Arc::clone(guest), member.handle);
+    services.runtime().clone().spawn(async move {
+        tokio::time::sleep(pause).await;
+        start_again(&services, &guest, arguments, next, before);
+    });
+}
+
+fn start_again(services: &Services, guest: &Arc<ServiceGuest>, arguments: Bytes, lineage: Lineage, before: Handle) {
+    let handle = services.new_handle();
+    // It has its names before it runs: its own `init` may ask for them.
+    services.shared.names.pass_on(before, handle);
+    match launch(services, handle, guest, arguments, lineage) {
+        Ok(member) => {
+            tracing::info!(guest = guest.name(), handle = member.handle.0, before = before.0, "a service was restarted");
+        }
+        Err(error) => {
+            services.shared.names.remove(handle);
+            let why = super::services::describe(&error);
+            tracing::error!(guest = guest.name(), "a service could not be started again: {why}");
+        }
+    }
+}
+
+impl End {
+    fn is_failure(&self) -> bool {
+        matches!(self, End::Refused(_) | End::Failed(..))
+    }
+}
+
+impl Lineage {
+    /// A service that ran for long enough begins a new one.
+    fn continued_after(self, ran_for: Duration, guest: &ServiceGuest) -> Self {
+        if ran_for >= guest.identity.limits.failure_window() { Self::default() } else { self }
+    }
+}

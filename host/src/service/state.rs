@@ -1,0 +1,113 @@
+//! What a store of a service holds beside the guest's memory: what every instance has, who the service is, and what it has
+//! in hand. The imports are implemented on it; see `imports/`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use wasmtime::{Engine, Store, Trap, UpdateDeadline};
+use wasmtime_wasi::{WasiCtxView, WasiView};
+
+use super::handle::Handle;
+use super::in_hand::InHand;
+use super::member::Member;
+use super::message::{Message, Subject};
+use super::service_guest::ServiceGuest;
+use super::services::Services;
+use super::sockets::Sockets;
+use super::timeouts::Timeouts;
+use crate::guest::InstanceState;
+use crate::guest::epoch::epochs_in;
+use crate::guest::instance::HOSTCALL_PAYLOADS;
+
+/// Epochs that a service computes before others may.
+const SLICE_EPOCHS: u64 = 1;
+
+/// The data of one service's store.
+pub struct ServiceState {
+    pub(super) instance: InstanceState,
+    pub(super) services: Services,
+    pub(super) member: Arc<Member>,
+    pub(super) guest: Arc<ServiceGuest>,
+    pub(super) in_hand: InHand,
+    pub(super) timeouts: Timeouts,
+    pub(super) sockets: Option<Box<Sockets>>,
+    /// It has asked for its end.
+    pub(super) exits: bool,
+    /// Requests of its own that wait for an answer.
+    pub(super) waiting: u32,
+    /// Whom it sent to last: most senders have one receiver.
+    pub(super) last_receiver: Option<Arc<Member>>,
+    /// Slices that the call which runs may still compute.
+    slices_left: u64,
+}
+
+impl ServiceState {
+    /// A store for a new service. The same number gives the same random numbers.
+    pub(super) fn store(
+        engine: &Engine,
+        services: &Services,
+        member: &Arc<Member>,
+        guest: &Arc<ServiceGuest>,
+        number: u64,
+    ) -> Store<ServiceState> {
+        let instance = InstanceState::new(Arc::clone(&guest.identity), number)
+            .with_memory_counted_in(Arc::clone(&member.memory_bytes));
+        let state = ServiceState {
+            instance,
+            services: services.clone(),
+            member: Arc::clone(member),
+            guest: Arc::clone(guest),
+            in_hand: InHand::default(),
+            timeouts: Timeouts::default(),
+            sockets: None,
+            exits: false,
+            waiting: 0,
+            last_receiver: None,
+            slices_left: 0,
+        };
+        let mut store = Store::new(engine, state);
+        store.limiter(|state| state.instance.limiter());
+        store.set_hostcall_fuel(guest.identity.limits.max_payload_bytes().saturating_mul(HOSTCALL_PAYLOADS));
+        store.epoch_deadline_callback(|mut context| {
+            let state = context.data_mut();
+            if state.slices_left == 0 {
+                return Err(Trap::Interrupt.into());
+            }
+            state.slices_left -= 1;
+            Ok(UpdateDeadline::Yield(SLICE_EPOCHS))
+        });
+        store.set_epoch_deadline(SLICE_EPOCHS);
+        store
+    }
+
+    /// A call begins that may compute for `limit`.
+    pub(super) fn allow(&mut self, limit: Duration) {
+        self.slices_left = epochs_in(limit);
+    }
+
+    /// Tells when everything that is in the mailbox now has been taken up.
+    pub(super) fn until_mailbox_is_taken_up(&mut self) -> oneshot::Receiver<()> {
+        let id = self.services.new_number();
+        self.timeouts.mark(id, &self.member)
+    }
+
+    /// Its handle.
+    pub(super) fn handle(&self) -> Handle {
+        self.member.handle
+    }
+
+    /// Whether a message is to be handled at all: one of a timeout that was taken back is not.
+    pub(super) fn wants(&mut self, message: &Message) -> bool {
+        match message.subject {
+            Subject::Timeout(id) if message.source == self.member.handle => self.timeouts.is_due(id),
+            _ => true,
+        }
+    }
+}
+
+impl WasiView for ServiceState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        self.instance.ctx()
+    }
+}
