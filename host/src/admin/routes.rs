@@ -240,6 +240,7 @@ mod tests {
         let host = State(Arc::new(Host { hangs: true, ..Host::default() }));
         let order = BackupOrder { file: PathBuf::from("/a.db") };
         assert_eq!(given_up_after_s(status(host.clone())).await, 5);
+        assert_eq!(given_up_after_s(services(host.clone())).await, 5);
         assert_eq!(given_up_after_s(event(host.clone(), Sequence(1))).await, 5);
         assert_eq!(given_up_after_s(save(host.clone())).await, 60);
         assert_eq!(given_up_after_s(backup(host, Ok(Json(order)))).await, 3600);
