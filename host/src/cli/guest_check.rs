@@ -106,7 +106,11 @@ mod tests {
 
     fn inspected(kind: Option<GuestKind>, interfaces: &[&str]) -> Inspected {
         let import = |interface: &&str| Import {
-            name: if interface.contains(':') { (*interface).to_owned() } else { format!("wheelhouse:sim/{interface}@0.1.0") },
+            name: if interface.contains(':') {
+                (*interface).to_owned()
+            } else {
+                format!("wheelhouse:sim/{interface}@0.1.0")
+            },
             has_functions: *interface != "types",
         };
         Inspected {

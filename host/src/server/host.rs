@@ -148,6 +148,7 @@ impl Host {
             handle: game_loop.handle().clone(),
             board,
             connections: connections.clone(),
+            services: services.clone(),
             lateness,
             writer: writer.clone(),
             guests: counters,
@@ -158,6 +159,7 @@ impl Host {
         let answering = Arc::new(Control {
             status: status.clone(),
             handle: game_loop.handle().clone(),
+            services: services.clone(),
             reader: reader.clone(),
             writer: writer.clone(),
         });
