@@ -77,7 +77,7 @@ fn a_call_that_comes_as_a_message_is_answered_as_the_table_says() {
         CounterRef::export_as(3, Sheep(4));
         assert_eq!(sent(3, "add", &[2, 1]), [0, 6]);
         assert_eq!(sent(3, "name", &[]), b"\x00\x05sheep");
-        assert_eq!(sent(3, "check", &[]), [0, 0, 4]);
+        assert_eq!(sent(3, "check", &[]), b"\x00\x01\x0E6 are too many", "a result like others");
         assert_eq!(sent(4, "add", &[2, 1]), [1]);
         assert_eq!(sent(3, "subtract", &[2]), [2]);
         assert_eq!(sent(3, "add", &[2]), [3], "an argument too few");
