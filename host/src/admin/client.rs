@@ -1,6 +1,7 @@
 //! The client of the control port: finds the running host through its data directory and asks it. Blocking, for the
 //! commands of the command line; each error says what was tried and what helps.
 
+use std::fmt::Write;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -134,6 +135,21 @@ impl ControlClient {
         self.post(&format!("/v1/tasks/{task}/cancel"), ANSWER_LIMIT, None).map(drop)
     }
 
+    /// Everybody who has a mailbox, and the totals.
+    pub fn services(&self) -> Result<Value, ControlClientError> {
+        self.get("/v1/services")
+    }
+
+    /// The messages that reached nobody.
+    pub fn dead_letters(&self) -> Result<Value, ControlClientError> {
+        self.get("/v1/services/dead-letters")
+    }
+
+    /// Ends a service that is named by its handle, or else by a name that it has.
+    pub fn kill_service(&self, service: &str) -> Result<Value, ControlClientError> {
+        self.post(&format!("/v1/services/{}/kill", path_segment(service)), ANSWER_LIMIT, None)
+    }
+
     /// Pending events in the order of their ids, page by page until there are `limit`, or all of them. While the host
     /// runs, one that repeats may be met again under its next id.
     pub fn events(&self, filter: EventFilter, limit: Option<u64>) -> EventPages<'_> {
@@ -236,6 +252,20 @@ impl ControlClient {
     pub(super) fn no_answer(&self, reason: String) -> ControlClientError {
         ControlClientError::NoAnswer { path: self.data_dir.clone(), address: self.file.address, reason }
     }
+}
+
+/// Text as a part of a path, in which nothing of it means anything.
+fn path_segment(text: &str) -> String {
+    let mut segment = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_' {
+            segment.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(segment, "%{byte:02X}");
+        }
+    }
+    segment
 }
 
 fn unread(data_dir: PathBuf, error: io::Error) -> ControlClientError {

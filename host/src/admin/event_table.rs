@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::cells::{clean, cut};
 use super::event_json::utc;
 use super::status::{duration, grouped, line, size};
 
@@ -146,20 +147,6 @@ fn relative(wall_ms: u64, now_ms: u64) -> String {
         _ => format!("{} d", grouped((seconds / 86_400) as f64)),
     };
     if wall_ms > now_ms { format!("in {span}") } else { format!("{span} ago") }
-}
-
-/// Text in one line that a terminal does not obey.
-fn clean(text: &str) -> String {
-    let spaced = text.chars().map(|character| if character.is_whitespace() { ' ' } else { character });
-    spaced.filter(|character| !character.is_control()).collect()
-}
-
-/// Text cut to at most so many characters.
-fn cut(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    text.chars().take(most - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]

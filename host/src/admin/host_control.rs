@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::service::{DeadLetter, MemberKind, ServiceEntry, ServicesSnapshot};
 use crate::store::{Event, EventQuery, ListedEvent, Page};
 
 /// How long the host may take over an answer: long for a loop that is alive, short for a person who waits.
@@ -26,6 +28,16 @@ pub trait HostControl: Send + Sync + 'static {
 
     /// Cancels a task or job.
     fn cancel_task(&self, task: u64) -> impl Future<Output = Result<(), ControlError>> + Send;
+
+    /// Everybody who has a mailbox: services, games and parts of the host.
+    fn services(&self) -> impl Future<Output = Result<RunningServices, ControlError>> + Send;
+
+    /// The messages that reached nobody.
+    fn dead_letters(&self) -> impl Future<Output = Result<LostMessages, ControlError>> + Send;
+
+    /// Ends a service that is named by its handle, or else by a name that it has, and answers with its handle. It ends as
+    /// soon as it gives control back.
+    fn kill_service(&self, service: String) -> impl Future<Output = Result<u64, ControlError>> + Send;
 
     /// Pending events, parked or not, in the order of their ids.
     fn events(&self, query: EventQuery) -> impl Future<Output = Result<Page<ListedEvent>, ControlError>> + Send;
@@ -49,6 +61,24 @@ pub trait HostControl: Send + Sync + 'static {
     fn backup(&self, file: PathBuf) -> impl Future<Output = Result<(), ControlError>> + Send;
 }
 
+/// Everybody who has a mailbox, and the totals.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct RunningServices {
+    /// One for each, oldest first.
+    pub list: Vec<ServiceEntry>,
+    /// The totals.
+    pub services: ServicesSnapshot,
+}
+
+/// Messages that reached nobody.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct LostMessages {
+    /// How many there were.
+    pub count: u64,
+    /// The last ones, oldest first.
+    pub last: Vec<DeadLetter>,
+}
+
 /// Why the host did not do what it was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ControlError {
@@ -57,6 +87,20 @@ pub enum ControlError {
     NoSuchTask {
         /// The id given.
         task: u64,
+    },
+    /// Nobody has that handle or name.
+    #[error("there is no service {service:?}: it has ended, or never was; `wheelhouse services` lists those there are")]
+    NoSuchService {
+        /// The handle or name given.
+        service: String,
+    },
+    /// Whoever has that handle or name is not to be ended.
+    #[error("{service:?} is {}, and only services are killed", in_words(.kind))]
+    NotAService {
+        /// The handle or name given.
+        service: String,
+        /// What it is.
+        kind: MemberKind,
     },
     /// The event is not pending.
     #[error("there is no event {sequence}: it has run, was cancelled, or never was")]
@@ -100,10 +144,18 @@ impl ControlError {
     /// How HTTP calls it.
     pub(super) fn status(&self) -> StatusCode {
         match self {
-            Self::NoSuchTask { .. } | Self::NoSuchEvent { .. } => StatusCode::NOT_FOUND,
-            Self::NotParked { .. } | Self::NotFailed { .. } => StatusCode::CONFLICT,
+            Self::NoSuchTask { .. } | Self::NoSuchService { .. } | Self::NoSuchEvent { .. } => StatusCode::NOT_FOUND,
+            Self::NotAService { .. } | Self::NotParked { .. } | Self::NotFailed { .. } => StatusCode::CONFLICT,
             Self::BackupRefused { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             Self::SaveFailed { .. } | Self::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
         }
+    }
+}
+
+fn in_words(kind: &MemberKind) -> &'static str {
+    match kind {
+        MemberKind::Service => "a service",
+        MemberKind::Game => "a game",
+        MemberKind::Native => "a part of the host",
     }
 }

@@ -2,6 +2,7 @@
 //! the loopback interface, the client that the commands use, and what it answers as tables. The server implements
 //! [`HostControl`]; this room carries questions and answers and decides nothing by itself.
 
+mod cells;
 mod client;
 mod client_events;
 mod control_file;
@@ -12,6 +13,7 @@ mod event_table;
 mod host_control;
 mod options;
 mod routes;
+mod service_table;
 mod status;
 mod token;
 
@@ -21,8 +23,9 @@ pub use control_port::{BoundControlPort, ControlPort, ControlPortError};
 pub use data_dir::{DataDir, DataDirError};
 pub use event_json::event_sequence;
 pub use event_table::{EventTable, event_details};
-pub use host_control::{ControlError, HostControl};
+pub use host_control::{ControlError, HostControl, LostMessages, RunningServices};
 pub use options::{AdminOptionError, AdminOptions};
+pub use service_table::{dead_letter_table, service_table};
 pub use status::status_table;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Events, saves and backups through the control port and its client.
+//! Services, events, saves and backups through the control port and its client.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -74,6 +74,17 @@ async fn every_path_and_every_bad_request_is_answered_in_json() {
         ("POST /v1/events/1/retry", "", 409),
         ("POST /v1/events/1/drop", "", 409),
         ("POST /v1/events/2/drop", "", 409),
+        ("GET /v1/services", "", 200),
+        ("POST /v1/services", "", 405),
+        ("GET /v1/services/dead-letters", "", 200),
+        ("GET /v1/services/chat", "", 404),
+        ("GET /v1/services/chat/kill", "", 405),
+        ("POST /v1/services/chat/forget", "", 404),
+        ("POST /v1/services//kill", "", 404),
+        ("POST /v1/services/%ff/kill", "", 400),
+        ("POST /v1/services/nobody/kill", "", 404),
+        ("POST /v1/services/rules/kill", "", 409),
+        ("POST /v1/services/chat/kill", "", 200),
         ("GET /v1/save", "", 405),
         ("POST /v1/save", "", 200),
         ("GET /v1/backup", "", 405),
@@ -99,9 +110,9 @@ async fn every_path_and_every_bad_request_is_answered_in_json() {
 }
 
 #[tokio::test]
-async fn without_the_token_nothing_is_told_or_done_about_events() {
+async fn without_the_token_nothing_is_told_or_done_about_events_and_services() {
     let host = three_events();
-    let backups = Arc::clone(&host.backups);
+    let (backups, killed) = (Arc::clone(&host.backups), Arc::clone(&host.killed));
     let Running { port, .. } = running(host).await;
     for line in [
         "GET /v1/events",
@@ -109,6 +120,9 @@ async fn without_the_token_nothing_is_told_or_done_about_events() {
         "POST /v1/events/1/cancel",
         "POST /v1/events/3/retry",
         "POST /v1/events/3/drop",
+        "GET /v1/services",
+        "GET /v1/services/dead-letters",
+        "POST /v1/services/chat/kill",
         "POST /v1/save",
         "POST /v1/backup",
     ] {
@@ -118,7 +132,52 @@ async fn without_the_token_nothing_is_told_or_done_about_events() {
         let (status, answer) = raw(port.address(), &format!("{line} HTTP/1.1\n{headers}\n\n{body}")).await;
         assert_eq!(status, 401, "{line}: {answer}");
     }
-    assert!(backups.lock().unwrap().is_empty());
+    assert!(backups.lock().unwrap().is_empty() && killed.lock().unwrap().is_empty());
+    port.close().await;
+}
+
+#[tokio::test]
+async fn services_and_dead_letters_are_told_with_their_totals() {
+    let Running { root, port, .. } = running(Host::default()).await;
+    let services = through_client(root.path(), ControlClient::services).await.unwrap();
+    let chat = json!({
+        "handle": 70, "guest": "chat", "kind": "service", "names": ["chat", "a/b c%20?ä"], "mailbox": 3, "in_hand": 1,
+        "messages": 12, "memory_bytes": 65_536, "used_ms": 5,
+    });
+    assert_eq!((&services["list"][0], &services["list"][1]["kind"]), (&chat, &json!("game")));
+    assert_eq!((&services["services"]["running"], &services["services"]["mailbox_max"]), (&json!(1), &json!(0)));
+    let letters = through_client(root.path(), ControlClient::dead_letters).await.unwrap();
+    let letter = json!({"source": 0, "to": 69, "bytes": 5, "reason": "there is no service 69"});
+    assert_eq!(letters, json!({"count": 9, "last": [letter]}));
+    port.close().await;
+}
+
+#[tokio::test]
+async fn a_service_is_killed_by_its_handle_or_by_whatever_name_it_has() {
+    let host = Host::default();
+    let killed = Arc::clone(&host.killed);
+    let Running { root, port, .. } = running(host).await;
+    for service in ["70", "chat", "a/b c%20?ä"] {
+        let answer = through_client(root.path(), move |client| client.kill_service(service)).await.unwrap();
+        assert_eq!(answer, json!({"killed": 70}), "{service}");
+    }
+    assert_eq!(*killed.lock().unwrap(), [70, 70, 70]);
+    for (service, status, said) in [
+        ("71", 409, "\"71\" is a game, and only services are killed"),
+        (
+            "72",
+            404,
+            "there is no service \"72\": it has ended, or never was; `wheelhouse services` lists those there are",
+        ),
+        (
+            "..",
+            404,
+            "there is no service \"..\": it has ended, or never was; `wheelhouse services` lists those there are",
+        ),
+    ] {
+        let answer = through_client(root.path(), move |client| client.kill_service(service)).await;
+        assert_eq!(refusal(answer), (status, said.to_owned()), "{service}");
+    }
     port.close().await;
 }
 

@@ -36,6 +36,9 @@ pub(super) fn routes<H: HostControl>(host: Arc<H>, token: Token) -> Router {
     Router::new()
         .route("/v1/status", get(status::<H>))
         .route("/v1/tasks/{id}/cancel", post(cancel_task::<H>))
+        .route("/v1/services", get(services::<H>))
+        .route("/v1/services/dead-letters", get(dead_letters::<H>))
+        .route("/v1/services/{service}/kill", post(kill_service::<H>))
         .route("/v1/events", get(events::<H>))
         .route("/v1/events/{id}", get(event::<H>))
         .route("/v1/events/{id}/cancel", post(cancel_event::<H>))
@@ -69,6 +72,18 @@ async fn cancel_task<H: HostControl>(State(host): State<Arc<H>>, Id(id): Id) -> 
         return failure(StatusCode::BAD_REQUEST, &format!("a task is named by its number, not by {id:?}"));
     };
     answer(Patience::LOOP, host.cancel_task(task), |()| json!({ "cancelled": task })).await
+}
+
+async fn services<H: HostControl>(State(host): State<Arc<H>>) -> Response {
+    answer(Patience::SERVICES, host.services(), |services| json!(services)).await
+}
+
+async fn dead_letters<H: HostControl>(State(host): State<Arc<H>>) -> Response {
+    answer(Patience::SERVICES, host.dead_letters(), |letters| json!(letters)).await
+}
+
+async fn kill_service<H: HostControl>(State(host): State<Arc<H>>, Id(service): Id) -> Response {
+    answer(Patience::SERVICES, host.kill_service(service), |handle| json!({ "killed": handle })).await
 }
 
 /// A page of events and, where there are more, what `after` must be for the next.
@@ -185,6 +200,7 @@ struct Patience {
 
 impl Patience {
     const LOOP: Self = Self { limit: ANSWER_LIMIT, lateness: "its loop has not answered for" };
+    const SERVICES: Self = Self { limit: ANSWER_LIMIT, lateness: "its services have not answered for" };
     const DATABASE: Self = Self { limit: ANSWER_LIMIT, lateness: "its database has not answered for" };
     const SAVE: Self = Self { limit: SAVE_LIMIT, lateness: "it has been saving without an end for" };
     const BACKUP: Self = Self { limit: BACKUP_LIMIT, lateness: "it has been writing the backup without an end for" };
@@ -224,6 +240,7 @@ mod tests {
         let host = State(Arc::new(Host { hangs: true, ..Host::default() }));
         let order = BackupOrder { file: PathBuf::from("/a.db") };
         assert_eq!(given_up_after_s(status(host.clone())).await, 5);
+        assert_eq!(given_up_after_s(services(host.clone())).await, 5);
         assert_eq!(given_up_after_s(event(host.clone(), Sequence(1))).await, 5);
         assert_eq!(given_up_after_s(save(host.clone())).await, 60);
         assert_eq!(given_up_after_s(backup(host, Ok(Json(order)))).await, 3600);

@@ -7,12 +7,13 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 
 /// Known names in the order in which they are shown; others follow in the order of the object.
-const ORDER: [&str; 36] = [
+const ORDER: [&str; 46] = [
     // sections
     "loop",
     "timers",
     "tasks",
     "npcs",
+    "services",
     "events",
     "store",
     "connections",
@@ -24,6 +25,15 @@ const ORDER: [&str; 36] = [
     "generation",
     "calls",
     "failures",
+    "queued",
+    "running",
+    "steps",
+    "launched",
+    "finished",
+    "exited",
+    "failed",
+    "messages",
+    "dead_letters",
     "queue_depth",
     "oldest_age_us",
     "pending",
@@ -305,6 +315,32 @@ store
 
 connections
   open  3
+";
+        assert_eq!(status_table(&status), expected);
+    }
+
+    #[test]
+    fn services_stand_after_what_the_loop_does_and_tell_their_lives_in_order() {
+        let services = json!({
+            "running": 2, "launched": 5, "exited": 2, "failed": 1, "messages": 12_345, "dead_letters": 3,
+            "mailbox_max": 17,
+        });
+        let status = json!({"events": {"fired": 1}, "services": services, "npcs": {"active": 1}});
+        let expected = "\
+npcs
+  active  1
+
+services
+  running       2
+  launched      5
+  exited        2
+  failed        1
+  messages      12,345
+  dead letters  3
+  mailbox max   17
+
+events
+  fired  1
 ";
         assert_eq!(status_table(&status), expected);
     }

@@ -11,15 +11,20 @@ use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::{AdminOptions, BoundControlPort, ControlError, ControlPort, DataDir, HostControl};
+use super::{
+    AdminOptions, BoundControlPort, ControlError, ControlPort, DataDir, HostControl, LostMessages, RunningServices,
+};
+use crate::service::{DeadLetter, MemberKind, ServiceEntry, ServicesSnapshot};
 use crate::store::{Event, EventQuery, ListedEvent, Page};
 
-/// A host with a status, with task 7, which can be cancelled once, and with events.
+/// A host with a status, with task 7, which can be cancelled once, with the services of [`members`], and with events.
 #[derive(Default)]
 pub(super) struct Host {
     pub cancelled: Mutex<bool>,
     /// Whether it never answers to what takes it time.
     pub hangs: bool,
+    /// Handles of services that were killed.
+    pub killed: Arc<Mutex<Vec<u64>>>,
     /// Pending events, in the order of their ids.
     pub events: Mutex<Vec<Event>>,
     /// What the list was asked for, one after another.
@@ -48,6 +53,33 @@ impl Host {
     }
 }
 
+/// The service 70 with two names, and the game 71.
+pub(super) fn members() -> Vec<ServiceEntry> {
+    let service = ServiceEntry {
+        handle: 70,
+        guest: "chat".to_owned(),
+        kind: MemberKind::Service,
+        names: vec!["chat".to_owned(), "a/b c%20?ä".to_owned()],
+        mailbox: 3,
+        in_hand: 1,
+        messages: 12,
+        memory_bytes: 65_536,
+        used_ms: 5,
+    };
+    let game = ServiceEntry {
+        handle: 71,
+        guest: "rules".to_owned(),
+        kind: MemberKind::Game,
+        names: vec!["rules".to_owned()],
+        mailbox: 0,
+        in_hand: 0,
+        messages: 0,
+        memory_bytes: 0,
+        used_ms: 0,
+    };
+    vec![service, game]
+}
+
 impl HostControl for Host {
     async fn status(&self) -> Result<Value, ControlError> {
         self.hang().await;
@@ -60,6 +92,28 @@ impl HostControl for Host {
             return Err(ControlError::NoSuchTask { task });
         }
         Ok(())
+    }
+
+    async fn services(&self) -> Result<RunningServices, ControlError> {
+        self.hang().await;
+        Ok(RunningServices { list: members(), services: ServicesSnapshot { running: 1, ..Default::default() } })
+    }
+
+    async fn dead_letters(&self) -> Result<LostMessages, ControlError> {
+        let last = vec![DeadLetter { source: 0, to: 69, bytes: 5, reason: "there is no service 69".to_owned() }];
+        Ok(LostMessages { count: 9, last })
+    }
+
+    async fn kill_service(&self, service: String) -> Result<u64, ControlError> {
+        let is_meant = |entry: &ServiceEntry| entry.handle.to_string() == service || entry.names.contains(&service);
+        match members().into_iter().find(is_meant) {
+            Some(ServiceEntry { handle, kind: MemberKind::Service, .. }) => {
+                self.killed.lock().unwrap().push(handle);
+                Ok(handle)
+            }
+            Some(ServiceEntry { kind, .. }) => Err(ControlError::NotAService { service, kind }),
+            None => Err(ControlError::NoSuchService { service }),
+        }
     }
 
     async fn events(&self, query: EventQuery) -> Result<Page<ListedEvent>, ControlError> {

@@ -13,6 +13,7 @@ pub mod logging;
 pub mod report;
 pub mod save;
 pub mod serve;
+pub mod services;
 pub mod status;
 
 use clap::{Parser, Subcommand};
@@ -39,6 +40,8 @@ pub enum Command {
     Status(status::StatusArgs),
     /// End a step task or job of the running host
     Cancel(cancel::CancelArgs),
+    /// Show the services of the running host, or kill one
+    Services(services::ServicesArgs),
     /// Look at the delayed events of the running host, and decide about those that failed
     #[command(subcommand)]
     Events(events::EventsCommand),
@@ -69,6 +72,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<()> {
         Command::Demo(args) => demo::run(args),
         Command::Status(args) => status::run(args),
         Command::Cancel(args) => cancel::run(args),
+        Command::Services(args) => services::run(args),
         Command::Events(command) => events::run(command),
         Command::Save(args) => save::run(args),
         Command::Backup(args) => backup::run(args),

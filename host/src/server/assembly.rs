@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use rustc_hash::FxHashMap;
 
+use super::bell::Bell;
 use super::board::Board;
 use super::checkpoints::Checkpoints;
 use super::committing::Committing;
@@ -16,15 +17,21 @@ use super::events::EventRuns;
 use super::guests::{FirstStart, Guests};
 use super::held_timers::HeldTimers;
 use super::host::StartError;
+use super::inboxes::{Inboxes, Replies};
+use super::letters::Letters;
 use super::outbox::Outbox;
+use super::service_view::PresentServices;
 use super::set_aside::SetAside;
 use super::simulation::HostSimulation;
 use super::thinking::Thinking;
+use crate::clock::SharedClock;
 use crate::guest::contract::sim::types::Occasion;
 use crate::guest::{
-    EventBook, GuestCode, GuestCounters, GuestId, GuestKind, GuestSettings, GuestState, Identity, LogLines, LoopEngine,
-    Stage, load, read_file,
+    EventBook, GuestCode, GuestCounters, GuestId, GuestKind, GuestLimits, GuestSettings, GuestState, Identity,
+    LetterBook, LogLines, LoopEngine, Stage, load, read_file,
 };
+use crate::net::Connections;
+use crate::service::{MemberKind, Services};
 use crate::store::{Agenda, Loaded, Reader, StoredGuest};
 use crate::world::{ThinkerId, World, WorldSnapshot};
 
@@ -40,15 +47,10 @@ pub struct LoadedGuest {
 pub fn load_guests(config: &Config, engine: &LoopEngine) -> Result<Vec<LoadedGuest>, StartError> {
     let mut files = Vec::new();
     for settings in config.enabled_guests().filter(|guest| guest.kind != GuestKind::Service) {
-        let bytes = read_file(&settings.file).map_err(|error| StartError::GuestFile {
-            guest: settings.name.clone(),
-            file: settings.file.clone(),
-            error,
-        })?;
-        files.push((settings, bytes));
+        files.push((settings, read_guest(settings)?));
     }
     let guests = files.iter().enumerate().map(|(place, (settings, bytes))| {
-        let identity = identity(GuestId(place as u32), settings, config, engine);
+        let identity = identity(GuestId(place as u32), settings, config, engine.limits(), engine.clock());
         let began = engine.clock().now();
         let code = load(engine, settings, bytes)
             .inspect(|_| {
@@ -66,15 +68,31 @@ pub fn load_guests(config: &Config, engine: &LoopEngine) -> Result<Vec<LoadedGue
     Ok(guests.collect())
 }
 
-fn identity(id: GuestId, settings: &GuestSettings, config: &Config, engine: &LoopEngine) -> Identity {
-    let clock = Arc::clone(engine.clock());
+/// The bytes of a guest's file.
+pub fn read_guest(settings: &GuestSettings) -> Result<Vec<u8>, StartError> {
+    read_file(&settings.file).map_err(|error| StartError::GuestFile {
+        guest: settings.name.clone(),
+        file: settings.file.clone(),
+        error,
+    })
+}
+
+/// What is the same for all instances of a guest.
+pub fn identity(
+    id: GuestId,
+    settings: &GuestSettings,
+    config: &Config,
+    limits: &Arc<GuestLimits>,
+    clock: &SharedClock,
+) -> Identity {
+    let clock = Arc::clone(clock);
     Identity {
         id,
         name: Arc::from(settings.name.as_str()),
         writes: settings.kind == GuestKind::Game,
         log: Arc::new(LogLines::new(&settings.name, config.guest.max_log_lines_per_s, Arc::clone(&clock))),
         clock,
-        limits: Arc::clone(engine.limits()),
+        limits: Arc::clone(limits),
         max_memory_bytes: settings.max_memory_bytes(&config.guest),
         counters: Arc::new(GuestCounters::new(&settings.name, settings.kind)),
         seed: config.world.seed,
@@ -123,6 +141,9 @@ impl Thinkers {
 /// What the simulation is made of beside guests and what was stored.
 pub struct Parts {
     pub engine: LoopEngine,
+    pub services: Services,
+    pub connections: Connections,
+    pub bell: Bell,
     pub committing: Committing,
     pub outbox: Outbox,
     pub reader: Reader,
@@ -136,7 +157,7 @@ pub fn simulation(
     stored: Loaded,
     loaded: Vec<LoadedGuest>,
 ) -> Result<HostSimulation, StartError> {
-    let Parts { engine, committing, outbox, reader, board } = parts;
+    let Parts { engine, services, connections, bell, committing, outbox, reader, board } = parts;
     let agenda = Agenda::new(config.agenda_limits(), &stored.guests, stored.next_sequence);
     let agenda = agenda.exclusive(stored.is_exclusive);
     let events = EventBook::new(agenda, Some(Box::new(reader.clone())), config.max_handler_bytes());
@@ -144,6 +165,8 @@ pub fn simulation(
     let mut stage = Box::new(Stage::new(world, events, config.stage_limits()));
     let mut earlier: FxHashMap<Arc<str>, StoredGuest> =
         stored.guests.into_iter().map(|guest| (Arc::clone(&guest.name), guest)).collect();
+    stage.letters = LetterBook::new(Box::new(PresentServices { services: services.clone(), connections }));
+    let mut members = FxHashMap::default();
     let mut guests = Guests::default();
     for LoadedGuest { identity, kind, code, config_json } in loaded {
         let (id, name) = (identity.id, Arc::clone(&identity.name));
@@ -153,6 +176,7 @@ pub fn simulation(
         let Some(code) = code else { continue };
         if kind == GuestKind::Game {
             stage.events.add_guest(id, &name);
+            members.insert(id, services.add_member(MemberKind::Game, &name));
         }
         match kind {
             GuestKind::Game | GuestKind::Thinker => {
@@ -179,7 +203,10 @@ pub fn simulation(
     if let (None, Some(game)) = (guests.at_the_gate, config.gate_guest()) {
         tracing::error!(guest = game.name, "clients will be turned away: the game at the gate was refused; mend it");
     }
+    let replies = Replies::new(bell);
     Ok(HostSimulation {
+        inboxes: Inboxes::new(services.clone(), &members, replies.clone()),
+        letters: Letters::new(services, members, replies),
         stage: Some(stage),
         engine,
         guests,

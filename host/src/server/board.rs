@@ -10,6 +10,7 @@ use super::simulation::{HostSimulation, Item};
 use crate::clock::SharedClock;
 use crate::guest::{GuestCounters, GuestSnapshot};
 use crate::net::{Connections, ConnectionsSnapshot};
+use crate::service::{Services, ServicesSnapshot};
 use crate::sim::LoopHandle;
 use crate::sim::metrics::{Durations, Micros, SimSnapshot};
 use crate::store::{StoreSnapshot, Writer};
@@ -70,6 +71,7 @@ pub struct HostStatus {
     #[serde(flatten)]
     pub sim: SimSnapshot,
     pub npcs: NpcCounts,
+    pub services: ServicesSnapshot,
     pub connections: ConnectionsSnapshot,
     pub events: EventsStatus,
     pub store: StoreSnapshot,
@@ -93,6 +95,7 @@ pub struct StatusReader {
     pub(super) handle: LoopHandle<Item>,
     pub(super) board: Arc<Board>,
     pub(super) connections: Connections,
+    pub(super) services: Services,
     pub(super) lateness: Arc<Durations>,
     pub(super) writer: Writer,
     pub(super) guests: Vec<Arc<GuestCounters>>,
@@ -108,6 +111,7 @@ impl StatusReader {
             uptime_ms: (self.clock.now() - self.started).as_millis() as u64,
             sim: self.handle.metrics(),
             npcs,
+            services: self.services.snapshot(),
             connections: self.connections.snapshot(),
             events: EventsStatus { counts: events, lateness_us: self.lateness.micros().into() },
             store: self.writer.snapshot(),

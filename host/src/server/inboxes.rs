@@ -117,8 +117,8 @@ impl Inboxes {
             }
         }
         let Self { of, order, waker, .. } = self;
-        let has_something = |game: &GuestId| of.get_mut(game).is_some_and(|inbox| inbox.fill(waker));
-        order.iter().copied().filter(|game| is_ready(*game)).find(|game| has_something(&game.clone()))
+        let mut ready = order.iter().copied().filter(|game| is_ready(*game));
+        ready.find(|game| of.get_mut(game).is_some_and(|inbox| inbox.fill(waker)))
     }
 
     /// Puts back what was taken out last and could not be heard.

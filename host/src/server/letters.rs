@@ -53,6 +53,11 @@ impl Letters {
         Self { services, members, replies, line: VecDeque::new(), waiting_bytes: 0, committed: 0, lost: 0 }
     }
 
+    /// The games, as services know them.
+    pub fn members(&self) -> impl Iterator<Item = (GuestId, &Arc<Member>)> {
+        self.members.iter().map(|(game, member)| (*game, member))
+    }
+
     /// Bytes of the letters that wait.
     pub fn waiting_bytes(&self) -> usize {
         self.waiting_bytes
@@ -72,57 +77,21 @@ impl Letters {
         Some(outgoing)
     }
 
-    /// Does what a letter asks for. What turns out to be impossible only now was told to nobody: it is logged.
+    /// Does what a letter asks for. What turns out to be impossible only now cannot be told to the handler any more: it is
+    /// logged, or is the answer to the request that it was.
     fn carry_out(&mut self, from: GuestId, letter: Letter) {
         let Some(member) = self.members.get(&from).map(Arc::clone) else { return };
-        let (services, source) = (&self.services, member.handle);
         let done = match letter {
-            Letter::Send { to, payload } => services.deliver(Handle(to), Message::new(source, Subject::Plain, payload)),
             Letter::Request { to, session, object, payload, limit_ms } => {
                 let subject = object.map_or(Subject::Plain, Subject::Object);
-                let (request, answer) = Request::new(session, source);
-                let message = Message { request: Some(request), ..Message::new(source, subject, payload) };
-                let sent = services.deliver(Handle(to), message).map(|()| answer);
+                let (request, answer) = Request::new(session, member.handle);
+                let message = Message { request: Some(request), ..Message::new(member.handle, subject, payload) };
+                let sent = self.services.deliver(Handle(to), message).map(|()| answer);
                 self.await_answer(from, member, Handle(to), session, sent, limit_ms);
-                Ok(())
+                return;
             }
-            Letter::Launch { handle, guest, arguments } => {
-                services.launch_as(Handle(handle), &guest, arguments).map(drop)
-            }
-            Letter::Kill(service) => {
-                services.kill(Handle(service));
-                Ok(())
-            }
-            Letter::Register { name, service } => services.register(&name, Handle(service)),
-            Letter::Unregister(name) => {
-                services.unregister(&name);
-                Ok(())
-            }
-            Letter::Publish { channel, payload } => services.publish(source, &channel, &payload).map(drop),
-            Letter::Subscribe { id, channel } => services.subscribe(id, source, &channel),
-            Letter::Unsubscribe(id) => {
-                services.unsubscribe(id, source);
-                Ok(())
-            }
-            Letter::PutShared { name, blob } => services
-                .put(source, &name, &blob)
-                .map_err(|_| ServiceError::Failed(format!("there is no room for the shared blob {name:?}"))),
-            Letter::RemoveShared(name) => {
-                services.data().remove(&name);
-                Ok(())
-            }
-            Letter::Watch(name) => {
-                services.data().watch(source, &name);
-                Ok(())
-            }
-            Letter::Unwatch(name) => {
-                services.data().unwatch(source, &name);
-                Ok(())
-            }
-            Letter::Bind { connection, to } => {
-                self.bind(connection, Handle(to));
-                Ok(())
-            }
+            Letter::Bind { connection, to } => return self.bind(connection, Handle(to)),
+            other => tell(&self.services, member.handle, other),
         };
         if let Err(error) = done {
             self.note_lost(&member, &error);
@@ -169,6 +138,32 @@ impl Letters {
             None => drop(gate.close(connection)),
         }
     }
+}
+
+/// Tells services what needs no answer.
+fn tell(services: &Services, source: Handle, letter: Letter) -> Result<(), ServiceError> {
+    match letter {
+        Letter::Send { to, payload } => {
+            return services.deliver(Handle(to), Message::new(source, Subject::Plain, payload));
+        }
+        Letter::Launch { handle, guest, arguments } => drop(services.launch_as(Handle(handle), &guest, arguments)?),
+        Letter::Kill(service) => drop(services.kill(Handle(service))),
+        Letter::Register { name, service } => return services.register(&name, Handle(service)),
+        Letter::Unregister(name) => drop(services.unregister(&name)),
+        Letter::Publish { channel, payload } => drop(services.publish(source, &channel, &payload)?),
+        Letter::Subscribe { id, channel } => return services.subscribe(id, source, &channel),
+        Letter::Unsubscribe(id) => drop(services.unsubscribe(id, source)),
+        Letter::PutShared { name, blob } => {
+            let no_room = |_| ServiceError::Failed(format!("there is no room for the shared blob {name:?}"));
+            return services.put(source, &name, &blob).map_err(no_room);
+        }
+        Letter::RemoveShared(name) => drop(services.data().remove(&name)),
+        Letter::Watch(name) => drop(services.data().watch(source, &name)),
+        Letter::Unwatch(name) => drop(services.data().unwatch(source, &name)),
+        // These come back to the game or go to the gate.
+        Letter::Request { .. } | Letter::Bind { .. } => {}
+    }
+    Ok(())
 }
 
 impl HostSimulation {

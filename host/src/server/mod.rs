@@ -3,9 +3,9 @@
 //! the order of things and holds no rules of the game.
 //!
 //! The way of a packet through the files: the gate hands it to [`router`], which knows to whom its connection is bound (a
-//! [`route`]) and posts an [`Item`](simulation::Item) for a game; `simulation` takes it on the loop and calls the game (`handlers`); what the handler did beyond the world is carried
-//! out by `effects`. A timer comes back as a [`Timer`](simulation::Timer), to a handler or to `thinking`; a task lives
-//! in `tasks`. What a handler has changed is handed to the store by `committing`, which then lets the packets go that
+//! [`route`]) and posts an [`Item`](simulation::Item) for a game; `simulation` takes it on the loop and calls the game
+//! (`handlers`); what the handler did beyond the world is carried out by `effects`. A timer comes back as a
+//! [`Timer`](simulation::Timer), to a handler or to `thinking`; a task lives in `tasks`. What a handler has changed is handed to the store by `committing`, which then lets the packets go that
 //! wait in `outbox` and the `letters` to services; what services tell games comes to their `inboxes` and is handled in
 //! `messages`; events come back from there through `event_pages` and run in `events`.
 
@@ -31,6 +31,7 @@ mod outbox;
 mod route;
 mod router;
 mod service_view;
+mod services;
 mod set_aside;
 mod simulation;
 mod tasks;

@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::board::StatusReader;
 use super::event_orders::{Decision, EventOrder};
 use super::simulation::Item;
-use crate::admin::{ControlError, HostControl};
+use crate::admin::{ControlError, HostControl, LostMessages, RunningServices};
+use crate::service::{Handle, MemberKind, Services};
 use crate::sim::{LoopHandle, Reply};
 use crate::store::{Event, EventQuery, ListedEvent, Page, Reader, Writer};
 
@@ -17,6 +18,7 @@ use crate::store::{Event, EventQuery, ListedEvent, Page, Reader, Writer};
 pub(super) struct Control {
     pub(super) status: StatusReader,
     pub(super) handle: LoopHandle<Item>,
+    pub(super) services: Services,
     pub(super) reader: Reader,
     pub(super) writer: Writer,
 }
@@ -50,6 +52,30 @@ impl HostControl for Control {
     async fn cancel_task(&self, task: u64) -> Result<(), ControlError> {
         let was_running = self.ask(|reply| Item::CancelTask { task, reply }).await?;
         if was_running { Ok(()) } else { Err(ControlError::NoSuchTask { task }) }
+    }
+
+    async fn services(&self) -> Result<RunningServices, ControlError> {
+        Ok(RunningServices { list: self.services.list(), services: self.services.snapshot() })
+    }
+
+    async fn dead_letters(&self) -> Result<LostMessages, ControlError> {
+        let last = self.services.dead_letters();
+        Ok(LostMessages { count: self.services.snapshot().dead_letters, last })
+    }
+
+    async fn kill_service(&self, service: String) -> Result<u64, ControlError> {
+        // A name may look like a handle; where there is that handle, it is what was meant.
+        let by_handle = service.parse().ok().and_then(|handle| self.services.member(Handle(handle)));
+        let by_name = || self.services.query(&service).and_then(|handle| self.services.member(handle));
+        let Some(member) = by_handle.or_else(by_name) else { return Err(ControlError::NoSuchService { service }) };
+        if member.kind != MemberKind::Service {
+            return Err(ControlError::NotAService { service, kind: member.kind });
+        }
+        if !self.services.kill(member.handle) {
+            return Err(ControlError::NoSuchService { service });
+        }
+        tracing::info!(guest = &*member.label, handle = member.handle.0, "an operator has killed a service");
+        Ok(member.handle.0)
     }
 
     async fn events(&self, query: EventQuery) -> Result<Page<ListedEvent>, ControlError> {

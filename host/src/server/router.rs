@@ -16,8 +16,9 @@ use dashmap::DashMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::config::Config;
 use super::route::{Bound, Notice, Route};
-use super::simulation::Item;
+use super::simulation::{HostSimulation, Item};
 use crate::guest::GuestId;
 use crate::net::{CloseReason, ConnectionId, Connections, GateSink, SendError, SinkClosed};
 use crate::service::mailbox::Refused;
@@ -51,6 +52,18 @@ pub struct Routing {
     pub max_packet_bytes: usize,
 }
 
+impl HostSimulation {
+    /// Who is at the gate of a host with these games.
+    pub(super) fn routing(&self, config: &Config) -> Routing {
+        Routing {
+            watchdog: config.gate.watchdog.clone(),
+            game: self.guests.at_the_gate,
+            games: self.letters.members().map(|(game, member)| (member.handle, game)).collect(),
+            max_packet_bytes: config.gate.options.max_frame_bytes,
+        }
+    }
+}
+
 impl Router {
     /// A router over the loop behind `handle` and over services, which reach their clients by it from now on.
     pub fn start(
@@ -81,7 +94,9 @@ impl Router {
     /// Whoever hears of a connection that comes now.
     fn newcomers_go_to(&self) -> Option<Bound> {
         match &self.routing.watchdog {
-            Some(name) => self.services.query(name).and_then(|handle| self.services.member(handle)).map(|it| self.to(&it)),
+            Some(name) => {
+                self.services.query(name).and_then(|handle| self.services.member(handle)).map(|it| self.to(&it))
+            }
             None => self.routing.game.map(Bound::Game),
         }
     }
@@ -103,7 +118,9 @@ impl Router {
                     clients,
                     "clients are turned away: gate.watchdog is {name:?}, and no service has that name; start it, or mend the key"
                 ),
-                None => tracing::warn!(clients, "clients are turned away: there is no game that runs and no gate.watchdog"),
+                None => {
+                    tracing::warn!(clients, "clients are turned away: there is no game that runs and no gate.watchdog")
+                }
             }
         }
     }

@@ -16,7 +16,7 @@ mod services;
 mod shared;
 mod tasks;
 mod timers;
-pub(super) mod wasi;
+pub(crate) mod wasi;
 
 #[cfg(test)]
 mod limits_tests;
