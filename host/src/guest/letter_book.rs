@@ -351,7 +351,7 @@ impl LetterBook {
         Ok(is_there)
     }
 
-    /// Adds to a blob that a guest puts together.
+    /// Adds to a blob that a guest puts together. An error drops what was added before.
     pub(super) fn append(
         &mut self,
         guest: GuestId,
@@ -360,8 +360,12 @@ impl LetterBook {
     ) -> wasmtime::Result<Result<(), SharedError>> {
         let bytes = self.own(guest).unfinished.bytes().saturating_add(more.len());
         let checked = self.view()?.check_blob(name, bytes);
-        if checked.is_ok() && !self.own(guest).unfinished.append(name, more) {
+        let unfinished = &mut self.own(guest).unfinished;
+        if checked.is_ok() && !unfinished.append(name, more) {
             return Ok(Err(SharedError::Full(bytes as u64)));
+        }
+        if checked.is_err() {
+            unfinished.discard(name);
         }
         Ok(checked)
     }

@@ -177,6 +177,8 @@ fn blobs_are_removed_once_and_put_together_within_the_limit() {
     assert!(book.append(GAME, "tiles", b"123456").unwrap().is_ok());
     book.commit();
     assert!(matches!(book.append(GAME, "other", b"12345").unwrap(), Err(SharedError::Full(10))));
+    assert!(book.append(GAME, "tiles", b"12345").unwrap().is_err());
+    assert_eq!(book.finish(GAME, "tiles"), None, "an error has dropped it");
     assert_eq!(book.finish(OTHER, "tiles"), None);
     book.rollback();
     assert_eq!(book.finish(GAME, "tiles"), Some(b"123456".to_vec()));

@@ -60,6 +60,13 @@ impl Unfinished {
         blob
     }
 
+    /// Drops what there is of a blob.
+    pub fn discard(&mut self, name: &str) {
+        if self.kept.contains_key(name) || self.noted.contains_key(name) {
+            self.noted.insert(name.to_owned(), Noted { begins_anew: true, added: None });
+        }
+    }
+
     pub fn commit(&mut self) {
         for (name, Noted { begins_anew, added }) in self.noted.drain() {
             if begins_anew {
@@ -100,6 +107,13 @@ mod tests {
         assert_eq!((blobs.bytes(), blobs.finish("map")), (3, Some(b"new".to_vec())));
         blobs.commit();
         assert_eq!((blobs.bytes(), blobs.kept.len()), (0, 0));
+        blobs.append("map", b"a");
+        blobs.commit();
+        blobs.append("map", b"b");
+        blobs.discard("map");
+        assert_eq!(blobs.finish("map"), None);
+        blobs.append("map", b"c");
+        assert_eq!(blobs.finish("map"), Some(b"c".to_vec()));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod operators;
 mod pages;
 mod player;
 mod saving;
+mod services;
 mod stops;
 mod trouble;
 mod world;

@@ -275,6 +275,12 @@ pub fn game(name: &str, package: &str) -> GuestSettings {
     GuestSettings { grants, ..GuestSettings::new(name, GuestKind::Game, built(package)) }
 }
 
+/// A service from `tests/guests` that runs from the beginning, under its package's name.
+pub fn service(package: &str) -> GuestSettings {
+    let grants = vec![Grant::Services, Grant::Gate, Grant::Metrics];
+    GuestSettings { grants, start: true, ..GuestSettings::new(package, GuestKind::Service, built(package)) }
+}
+
 /// The thinker whose NPCs walk to and fro.
 pub fn pacer() -> GuestSettings {
     let grants = vec![Grant::Entities, Grant::Kv, Grant::Metrics];
