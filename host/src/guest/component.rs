@@ -2,7 +2,6 @@
 //! shows it, the loader decides by it.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use wasmtime::Engine;
 use wasmtime::component::Component;

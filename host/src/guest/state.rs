@@ -88,10 +88,6 @@ impl InstanceState {
         self
     }
 
-    /// Whose instance it is.
-    pub(crate) fn identity(&self) -> &Arc<Identity> {
-        &self.identity
-    }
 
     /// The stage that the call was lent.
     pub(super) fn stage(&mut self) -> wasmtime::Result<&mut Stage> {

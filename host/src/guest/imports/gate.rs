@@ -25,6 +25,10 @@ impl Host for InstanceState {
     fn close(&mut self, id: u64) -> wasmtime::Result<bool> {
         Ok(self.stage()?.note_close(id))
     }
+
+    fn bind(&mut self, _id: u64, _to: u64) -> wasmtime::Result<Result<(), GateError>> {
+        Ok(Err(GateError::NoSuchService))
+    }
 }
 
 fn note(stage: &mut Stage, to: Vec<u64>, packet: Vec<u8>) -> Result<(), GateError> {

@@ -11,7 +11,7 @@ mod metrics;
 mod random;
 mod tasks;
 mod timers;
-pub(super) mod wasi;
+pub(crate) mod wasi;
 
 #[cfg(test)]
 mod limits_tests;
@@ -51,7 +51,7 @@ pub(super) fn add_granted(linker: &mut Linker<InstanceState>, grant: Grant) -> w
         Grant::Events => sim::events::add_to_linker::<_, OfInstance>(linker, |state| state),
         Grant::Entities => sim::entities::add_to_linker::<_, OfInstance>(linker, |state| state),
         Grant::Kv => sim::kv::add_to_linker::<_, OfInstance>(linker, |state| state),
-        Grant::Services => sim::services::add_to_linker::<_, OfInstance>(linker, |state| state),
+        Grant::Services => Ok(()),
         // No guest of the loop can have it.
         Grant::Sockets => Ok(()),
         Grant::Gate => sim::gate::add_to_linker::<_, OfInstance>(linker, |state| state),

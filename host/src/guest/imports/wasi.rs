@@ -50,6 +50,11 @@ pub(in crate::guest) fn add(linker: &mut Linker<InstanceState>) -> wasmtime::Res
     Ok(())
 }
 
+/// Links WASI for guests that may wait: their calls are suspended meanwhile.
+pub(crate) fn add_waiting<T: WasiView + 'static>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+    wasmtime_wasi::p2::add_to_linker_async(linker)
+}
+
 struct HostClock(SharedClock);
 
 impl HostMonotonicClock for HostClock {

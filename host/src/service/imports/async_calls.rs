@@ -1,6 +1,5 @@
 //! The interface `async-calls`: a handler waits, and its service takes the next message meanwhile.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
