@@ -1,9 +1,10 @@
 //! Makes the bindings from the contract in `wit/`: one file with every import, and one for each kind of guest with
 //! what that kind exports. `src/bindings.rs` includes them.
 //!
-//! `wit_bindgen::generate!` would do for one kind. Four kinds in one crate meet in two places, which are mended here:
+//! `wit_bindgen::generate!` would do for one kind. Several kinds in one crate meet in two places, which are mended here:
 //! all export the interface `lifecycle` through a public helper of the same name, and the description of every kind's
-//! world would be linked into every guest, so that each imported the types of all.
+//! world would be linked into every guest, so that each imported the types of all. A third mend has nothing to do with
+//! that: errors of the contract are shown as sentences, where the generator would show the names of their cases.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +13,12 @@ use wit_bindgen_core::wit_parser::{Resolve, WorldId, WorldItem};
 use wit_bindgen_core::{Files, WorldGenerator};
 use wit_bindgen_rust::{Opts, WithOption};
 
-/// The kinds of guest that have bindings, by the name of their world.
-const KINDS: [&str; 4] = ["game", "thinker", "step-task", "job"];
+/// The kinds of guest that have bindings, by the name of their world. A plain service exports the world that takes
+/// messages in bulk: the world `service` is for other languages.
+const KINDS: [&str; 6] = ["game", "thinker", "step-task", "job", "bulk-service", "async-service"];
+
+/// What async exports call in place of the generator's own runtime: the same, but for how a handler begins.
+const ASYNC_RUNTIME: &str = "crate::async_service::runtime";
 
 /// The helper that every kind would define.
 const SHARED_HELPER: &str = "__export_wheelhouse_sim_lifecycle_0_1_0_cabi";
@@ -24,6 +29,11 @@ const IMPORTS_SECTION: &str = "-with-all-of-its-exports-removed:encoded world";
 
 /// What the generated code puts in front of such a section.
 const WASM_ONLY: &str = "#[cfg(target_arch = \"wasm32\")]";
+
+/// How the generated code shows an error, and what does it instead: a trait, so that the compiler names an error for
+/// which nobody has written sentences.
+const SHOWN_BY_NAME: &str = "write!(f, \"{:?}\", self)";
+const SHOWN_AS_SENTENCE: &str = "crate::sentences::Sentence::write(self, f)";
 
 /// Everything that a guest may import, whatever its kind, so that all kinds share one set of types.
 const IMPORTS: &str = "
@@ -40,6 +50,14 @@ const IMPORTS: &str = "
         import wheelhouse:sim/entities@0.1.0;
         import wheelhouse:sim/kv@0.1.0;
         import wheelhouse:sim/services@0.1.0;
+        import wheelhouse:sim/requests@0.1.0;
+        import wheelhouse:sim/groups@0.1.0;
+        import wheelhouse:sim/shared@0.1.0;
+        import wheelhouse:sim/actor@0.1.0;
+        import wheelhouse:sim/calls@0.1.0;
+        import wheelhouse:sim/async-calls@0.1.0;
+        import wheelhouse:sim/sockets@0.1.0;
+        import wheelhouse:sim/bulk@0.1.0;
         import wheelhouse:sim/gate@0.1.0;
         import wheelhouse:sim/metrics@0.1.0;
         import wheelhouse:sim/thinking@0.1.0;
@@ -60,6 +78,8 @@ fn main() -> Result<()> {
 
     let imports = resolve.select_world(&[imports_package], Some("imports"))?;
     let source = generate(&resolve, imports, imports_options())?;
+    ensure!(source.contains(SHOWN_BY_NAME), "wit-bindgen no longer shows errors by {SHOWN_BY_NAME}");
+    let source = source.replace(SHOWN_BY_NAME, SHOWN_AS_SENTENCE);
     std::fs::write(out_folder.join("imports.rs"), source)?;
 
     for kind in KINDS {
@@ -118,6 +138,7 @@ fn kind_options(resolve: &Resolve, world: WorldId, name: &str) -> Opts {
         pub_export_macro: true,
         disable_custom_section_link_helpers: true,
         export_macro_name: Some(format!("export_{name}")),
+        runtime_path: (name == "async_service").then(|| ASYNC_RUNTIME.into()),
         ..Opts::default()
     }
 }

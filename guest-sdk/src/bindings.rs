@@ -1,7 +1,9 @@
 //! What `wit-bindgen` makes of the contract in `wit/`: the raw functions and types, one module per interface, and one
 //! module per kind of guest with the traits that the kind's exports stand for.
 //!
-//! The rest of this crate wraps these; a guest calls them directly where it wants no wrapper. Nothing here is written
+//! The rest of this crate wraps these; a guest calls them directly where it wants no wrapper, except for two that must go
+//! through their wrappers: [`actor::exit`], of which a plain service takes notice itself, and all of [`async_calls`].
+//! Nothing here is written
 //! by hand: `build.rs` chooses the options.
 //!
 //! All kinds share one set of types, made with the imports. Each kind's export macro carries the description of its
@@ -16,7 +18,8 @@ pub mod imports {
 }
 
 pub use imports::wheelhouse::sim::{
-    clock, entities, events, gate, kv, log, metrics, random, services, stepping, tasks, thinking, timers, types,
+    actor, async_calls, bulk, calls, clock, entities, events, gate, groups, kv, log, metrics, random, requests,
+    services, shared, sockets, stepping, tasks, thinking, timers, types,
 };
 
 /// The exports of a `game`.
@@ -37,4 +40,14 @@ pub mod step_task {
 /// The exports of a `job`.
 pub mod job {
     include!(concat!(env!("OUT_DIR"), "/job.rs"));
+}
+
+/// The exports of a plain `service`, which takes messages several at a time.
+pub mod bulk_service {
+    include!(concat!(env!("OUT_DIR"), "/bulk_service.rs"));
+}
+
+/// The exports of an async `service`.
+pub mod async_service {
+    include!(concat!(env!("OUT_DIR"), "/async_service.rs"));
 }

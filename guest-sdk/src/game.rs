@@ -6,10 +6,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::bindings::game as exports;
-use crate::bindings::services::ServiceError;
+use crate::bindings::services::{Message as ContractMessage, ServiceError};
 use crate::bindings::tasks::TaskFailure;
 use crate::instance::{self, Hosted};
-use crate::{ConnectionId, DueEvent, Handle, Intent, Occasion, Refusal, Session, TaskId, TimerId, config};
+use crate::message::Message;
+use crate::{ConnectionId, DueEvent, Intent, Occasion, Refusal, Session, TaskId, TimerId, config};
 
 /// The rules of a game. One instance runs on the host's loop, and it alone changes the world.
 ///
@@ -128,12 +129,15 @@ pub trait Game: Serialize + DeserializeOwned + 'static {
         refuse!("this game handles no events, and got one of the kind {:?}", event.kind)
     }
 
-    /// A service sent a message. Where it asked for an answer, the result is the answer.
-    fn on_message(&mut self, source: Handle, payload: &[u8]) -> Result<Vec<u8>, Refusal> {
-        refuse!("this game takes no messages")
+    /// A service, or another game, sent a message. Where it asked for an answer, the result is the answer.
+    ///
+    /// A connection that is [bound](crate::gate::bind) to this game is not heard of here: it comes to
+    /// [`on_connect`](Self::on_connect) like others.
+    fn on_message(&mut self, message: Message) -> Result<Vec<u8>, Refusal> {
+        refuse!("this game takes no messages, and got one from {}", message.source)
     }
 
-    /// The answer to a request, or why there is none.
+    /// The answer to one of this game's [`requests`](crate::requests), or why there is none.
     fn on_reply(&mut self, session: Session, answer: Result<Vec<u8>, ServiceError>) -> Result<(), Refusal> {
         Ok(())
     }
@@ -215,8 +219,8 @@ impl<G: Game + Hosted<Instance = G>> exports::Guest for Exported<G> {
         instance::with_instance::<G, _>(|game| game.on_event(event))
     }
 
-    fn on_message(source: Handle, payload: Vec<u8>) -> Result<Vec<u8>, String> {
-        instance::with_instance::<G, _>(|game| game.on_message(source, &payload))
+    fn on_message(message: ContractMessage) -> Result<Vec<u8>, String> {
+        instance::with_instance::<G, _>(|game| game.on_message(message.into()))
     }
 
     fn on_reply(session: Session, answer: Result<Vec<u8>, ServiceError>) -> Result<(), String> {

@@ -1,8 +1,9 @@
-//! The clients: sending packets and closing connections. Only a `game` may.
+//! The clients: sending packets, closing connections, and giving them to somebody else. For games and services.
 //!
-//! Packets leave when the handler returns, in order, or not at all when it fails.
+//! What a game's handler sends leaves when the handler returns, in order, or not at all when it fails. What a service
+//! sends leaves at once.
 
-pub use crate::bindings::gate::{GateError, close};
+pub use crate::bindings::gate::{GateError, bind, close};
 
 use crate::ConnectionId;
 

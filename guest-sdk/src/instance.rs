@@ -38,13 +38,16 @@ macro_rules! __hosted {
     };
 }
 
+/// What a guest answers that is called before its start.
+pub(crate) const NOT_STARTED: &str = "the guest has not been started";
+
 /// Lends the running instance.
 pub(crate) fn with_instance<H: Hosted, R>(
     use_instance: impl FnOnce(&mut H::Instance) -> Result<R, Refusal>,
 ) -> Result<R, String> {
     H::with_slot(|slot| match slot {
         Some(instance) => use_instance(instance).map_err(Refusal::into_message),
-        None => Err("the guest has not been started".into()),
+        None => Err(NOT_STARTED.into()),
     })
 }
 

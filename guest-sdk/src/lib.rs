@@ -54,7 +54,11 @@
 #[macro_use]
 mod refusal;
 
+pub mod actor;
+pub mod async_calls;
+pub mod async_service;
 pub mod bindings;
+pub mod calls;
 pub mod clock;
 mod config;
 mod duration;
@@ -62,14 +66,23 @@ pub mod entities;
 pub mod events;
 pub mod game;
 pub mod gate;
+pub mod groups;
 #[doc(hidden)]
 pub mod instance;
 #[doc(hidden)]
 pub mod job;
 pub mod kv;
 pub mod log;
+mod message;
+pub mod objects;
 mod panic;
 pub mod random;
+pub mod requests;
+mod sentences;
+pub mod service;
+pub mod services;
+pub mod shared;
+pub mod sockets;
 pub mod step_task;
 pub mod thinker;
 pub mod timers;
@@ -77,11 +90,6 @@ pub mod timers;
 /// Numbers of the guest's own, which `wheelhouse status` shows under its name.
 pub mod metrics {
     pub use crate::bindings::metrics::{count, gauge};
-}
-
-/// Services: sending messages to actors outside the loop.
-pub mod services {
-    pub use crate::bindings::services::{ServiceError, kill, launch, query, register, request, send, unregister};
 }
 
 /// Starting and cancelling step tasks and jobs. The outcome comes to [`Game::on_task`].
@@ -92,24 +100,34 @@ pub mod tasks {
 pub use postcard;
 pub use serde;
 
+pub use async_service::AsyncService;
 pub use bindings::events::{DueEvent, EventId};
+pub use bindings::services::{Reference, ServiceError};
 pub use bindings::stepping::StepResult;
 pub use bindings::tasks::TaskFailure;
 pub use bindings::thinking::{Action, Intent, Npc, Sighting, Traits};
-pub use bindings::types::{ConnectionId, EntityId, Handle, Occasion, Position, Session, TaskId, TimerId};
+pub use bindings::types::{
+    ConnectionId, EntityId, Handle, ObjectId, Occasion, Position, Session, SocketId, SubscriptionId, TaskId, TimeoutId,
+    TimerId,
+};
 pub use game::{FiredTimer, Game};
+pub use message::{Message, Subject};
+pub use objects::ObjectError;
 pub use refusal::Refusal;
+pub use service::Service;
 pub use step_task::StepTask;
 pub use thinker::{Batch, BatchThinker, Context, Thinker};
 
 /// Everything that a guest usually needs: `use wheelhouse_guest::prelude::*`.
 pub mod prelude {
     pub use crate::{
-        Action, Batch, BatchThinker, ConnectionId, Context, DueEvent, EntityId, EventId, FiredTimer, Game, Handle,
-        Intent, Npc, Occasion, Position, Refusal, Session, Sighting, StepResult, StepTask, TaskFailure, TaskId,
-        Thinker, TimerId, Traits,
+        Action, AsyncService, Batch, BatchThinker, ConnectionId, Context, DueEvent, EntityId, EventId, FiredTimer,
+        Game, Handle, Intent, Message, Npc, ObjectError, ObjectId, Occasion, Position, Reference, Refusal, Service,
+        ServiceError, Session, Sighting, SocketId, StepResult, StepTask, Subject, SubscriptionId, TaskFailure, TaskId,
+        Thinker, TimeoutId, TimerId, Traits,
     };
-    pub use crate::{clock, entities, events, gate, kv, metrics, random, services, tasks, timers};
+    pub use crate::{actor, async_calls, calls, groups, objects, requests, services, shared, sockets};
+    pub use crate::{clock, entities, events, gate, kv, metrics, random, tasks, timers};
     pub use crate::{debug, error, info, refuse, trace, warn};
 }
 

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// Why a guest refuses: a line for the log, or for whoever waits for the answer.
 ///
 /// Any error turns into a refusal with `?`; [`refuse!`](crate::refuse) makes one from a message.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal(String);
 
 impl Refusal {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::event_book::EventBook;
+use super::letter_book::{Letter, LetterBook};
 use super::timer_book::TimerBook;
 use crate::store::Batch;
 use crate::world::{ThinkerId, World, WorldChange};
@@ -18,8 +19,8 @@ use crate::world::{ThinkerId, World, WorldChange};
 /// Timers and other effects of one handler. A rollback, which comes after the handler's deadline, takes them all back.
 pub const MAX_EFFECTS: usize = 50_000;
 
-/// What a packet costs beyond its own bytes, so that empty packets to many receivers are bounded too.
-const PACKET_OVERHEAD_BYTES: usize = 64;
+/// What a packet or a letter costs beyond its own bytes, so that empty packets to many receivers are bounded too.
+pub const PACKET_OVERHEAD_BYTES: usize = 64;
 
 /// A guest's number: its place in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +41,8 @@ pub enum Effect {
     Send { to: Vec<u64>, packet: Arc<[u8]> },
     /// Close a connection.
     Close(u64),
+    /// Tell services something on behalf of that guest.
+    Letter { from: GuestId, letter: Letter },
 }
 
 /// An effect of a handler that has returned.
@@ -83,7 +86,7 @@ pub struct StageLimits {
     pub max_timers: usize,
     /// Bytes of one packet.
     pub max_packet_bytes: usize,
-    /// Bytes of all packets of one handler, each counted for every receiver and with an overhead.
+    /// Bytes of all packets and letters of one handler, each counted for every receiver and with an overhead.
     pub max_sent_bytes: usize,
     /// Bytes of anything else that a guest hands over in one piece.
     pub max_payload_bytes: usize,
@@ -94,10 +97,11 @@ pub struct Stage {
     pub world: World,
     pub timers: TimerBook,
     pub events: EventBook,
+    pub letters: LetterBook,
     /// What has been changed and is yet to be handed to the store.
     pub batch: Batch,
     pub limits: StageLimits,
-    /// Connections that are open, as the loop has heard of them.
+    /// Connections that are bound to a game, as the loop has heard of them: those whose clients can be players.
     pub connections: FxHashSet<u64>,
     /// The thinkers, by guest name. A thinker's id is its guest's.
     pub thinkers: FxHashMap<String, ThinkerId>,
@@ -117,6 +121,8 @@ pub struct Stage {
     changed_in: [u64; 3],
     /// The newest batch with anything that the handler that runs has read.
     read_from: u64,
+    /// What the answer of the handler that ended last, its result or its refusal, has to wait for.
+    pub answer_after: u64,
     /// The newest batch with anything that the next handler is told: a timer's payload, a task's result, an NPC's act may
     /// come from what was changed or read before. Set before a call, where it may be so.
     pub told_from: u64,
@@ -136,6 +142,7 @@ impl Stage {
             world,
             timers: TimerBook::default(),
             events,
+            letters: LetterBook::default(),
             batch: Batch { number: 1, ..Batch::default() },
             limits,
             connections: FxHashSet::default(),
@@ -148,6 +155,7 @@ impl Stage {
             takes_changes: true,
             changed_in: [0; 3],
             read_from: 0,
+            answer_after: 0,
             told_from: 0,
             next_task: 1,
             noted: Vec::new(),
@@ -173,7 +181,9 @@ impl Stage {
             return Err(Unkept);
         }
         let after = if self.commit_durable() { self.batch.number } else { self.read_from };
+        self.answer_after = after;
         self.timers.commit();
+        self.letters.commit();
         for effect in self.noted.drain(..) {
             match &effect {
                 Effect::StartTask(task) => drop(self.tasks.insert(task.id, task.owner)),
@@ -236,9 +246,11 @@ impl Stage {
 
     /// The handler has failed: nothing it did has happened.
     pub fn rollback(&mut self) {
+        self.answer_after = self.read_from;
         self.world.rollback();
         self.timers.rollback();
         self.events.rollback();
+        self.letters.rollback();
         self.noted.clear();
         self.forget_noted();
     }
@@ -308,6 +320,33 @@ impl Stage {
         Ok(())
     }
 
+    /// Notes a letter. A handler that has sent, or done, as much as one may has broken a limit.
+    pub(super) fn note_letter(&mut self, from: GuestId, letter: Letter) -> wasmtime::Result<()> {
+        self.count_sent(letter.bytes())?;
+        self.noted.push(Effect::Letter { from, letter });
+        Ok(())
+    }
+
+    /// Notes that a blob which was put together is published. Its bytes were counted as they came.
+    pub(super) fn note_finished(&mut self, from: GuestId, name: String, blob: Vec<u8>) -> wasmtime::Result<()> {
+        self.count_sent(0)?;
+        self.noted.push(Effect::Letter { from, letter: Letter::PutShared { name, blob } });
+        Ok(())
+    }
+
+    /// Counts bytes that are handed over to services.
+    pub(super) fn count_sent(&mut self, bytes: usize) -> wasmtime::Result<()> {
+        let sent = self.noted_sent_bytes.saturating_add(bytes + PACKET_OVERHEAD_BYTES);
+        if sent > self.limits.max_sent_bytes {
+            wasmtime::bail!("a handler may send at most {} bytes to services and clients", self.limits.max_sent_bytes);
+        }
+        if self.is_full() {
+            wasmtime::bail!("a handler may ask at most {MAX_EFFECTS} things of services");
+        }
+        self.noted_sent_bytes = sent;
+        Ok(())
+    }
+
     /// Notes that a connection is to be closed; false when it is not open.
     pub(super) fn note_close(&mut self, connection: u64) -> bool {
         if !self.is_connected(connection) {
@@ -317,9 +356,9 @@ impl Stage {
         true
     }
 
-    /// Whether a connection is open, as this handler sees it.
+    /// Whether a connection is open. A game may tell every client something, also one that is bound to a service.
     pub(super) fn is_connected(&self, connection: u64) -> bool {
-        self.connections.contains(&connection)
+        self.connections.contains(&connection) || self.letters.is_open(connection)
     }
 }
 

@@ -38,7 +38,7 @@ impl Host for InstanceState {
         self.change(|stage| {
             if let Some(connection) = connection {
                 let taken = stage.world.entities_of(connection).any(|owner| owner != EntityId(id));
-                if taken || !stage.is_connected(connection) {
+                if taken || !stage.connections.contains(&connection) {
                     return Err(EntityError::NoSuchConnection.into());
                 }
             }

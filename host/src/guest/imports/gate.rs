@@ -1,9 +1,11 @@
-//! The interface `gate`: packets and closings are noted on the stage and leave when the handler has returned.
+//! The interface `gate`: packets, closings and bindings are noted on the stage and leave when the handler has returned.
 
 use std::sync::Arc;
 
+use super::ended::{Ended, told};
 use crate::guest::contract::sim::gate::{GateError, Host};
-use crate::guest::stage::Stage;
+use crate::guest::letter_book::Letter;
+use crate::guest::stage::{GuestId, Stage};
 use crate::guest::state::InstanceState;
 
 impl Host for InstanceState {
@@ -26,9 +28,20 @@ impl Host for InstanceState {
         Ok(self.stage()?.note_close(id))
     }
 
-    fn bind(&mut self, _id: u64, _to: u64) -> wasmtime::Result<Result<(), GateError>> {
-        Ok(Err(GateError::NoSuchService))
+    fn bind(&mut self, id: u64, to: u64) -> wasmtime::Result<Result<(), GateError>> {
+        let (from, stage) = self.for_letters()?;
+        told(bind(stage, from, id, to))
     }
+}
+
+fn bind(stage: &mut Stage, from: GuestId, connection: u64, to: u64) -> Result<(), Ended<GateError>> {
+    if !stage.is_connected(connection) {
+        return Err(GateError::Closed.into());
+    }
+    if !stage.letters.is_there(to) {
+        return Err(GateError::NoSuchService.into());
+    }
+    Ok(stage.note_letter(from, Letter::Bind { connection, to })?)
 }
 
 fn note(stage: &mut Stage, to: Vec<u64>, packet: Vec<u8>) -> Result<(), GateError> {

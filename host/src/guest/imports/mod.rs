@@ -2,13 +2,18 @@
 //! what they change goes through the stage that the call was lent. They never wait and never touch a socket or a disk.
 
 mod clock;
+mod ended;
 mod entities;
 pub(super) mod events;
 mod gate;
+mod groups;
 mod kv;
 mod log;
 mod metrics;
 mod random;
+mod requests;
+mod services;
+mod shared;
 mod tasks;
 mod timers;
 pub(crate) mod wasi;
@@ -20,6 +25,7 @@ use wasmtime::component::{HasSelf, Linker};
 
 use super::contract::sim;
 use super::settings::Grant;
+use super::shared_reads;
 use super::state::InstanceState;
 
 type OfInstance = HasSelf<InstanceState>;
@@ -51,10 +57,19 @@ pub(super) fn add_granted(linker: &mut Linker<InstanceState>, grant: Grant) -> w
         Grant::Events => sim::events::add_to_linker::<_, OfInstance>(linker, |state| state),
         Grant::Entities => sim::entities::add_to_linker::<_, OfInstance>(linker, |state| state),
         Grant::Kv => sim::kv::add_to_linker::<_, OfInstance>(linker, |state| state),
-        Grant::Services => Ok(()),
+        Grant::Services => add_services(linker),
         // No guest of the loop can have it.
         Grant::Sockets => Ok(()),
         Grant::Gate => sim::gate::add_to_linker::<_, OfInstance>(linker, |state| state),
         Grant::Metrics => add_metrics(linker, |state| state),
     }
+}
+
+/// Links what belongs to services: who is granted one of these interfaces has the use of all.
+fn add_services(linker: &mut Linker<InstanceState>) -> wasmtime::Result<()> {
+    sim::services::add_to_linker::<_, OfInstance>(linker, |state| state)?;
+    sim::requests::add_to_linker::<_, OfInstance>(linker, |state| state)?;
+    sim::groups::add_to_linker::<_, OfInstance>(linker, |state| state)?;
+    sim::shared::add_to_linker::<_, OfInstance>(linker, |state| state)?;
+    shared_reads::link_read(linker)
 }

@@ -1,0 +1,159 @@
+//! An async service: the trait that a `service` guest implements which takes the next message while it waits, and the
+//! macro that makes it one.
+
+#[doc(hidden)]
+pub mod runtime;
+
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::bindings::async_service as exports;
+use crate::bindings::services::Message as ContractMessage;
+use crate::instance::{self, Hosted};
+use crate::message::Message;
+use crate::{Refusal, config, objects};
+
+/// An actor that takes the next message while its handlers wait, with [`async_calls`](crate::async_calls). It is for a
+/// service whose answers depend on others' answers and which must stay open meanwhile; otherwise the plain
+/// [`Service`](crate::Service) is a few times cheaper for small messages.
+///
+/// Several handlers of one service are under way at a time, but between two `.await`s each runs alone: nothing needs a
+/// lock. They share the service by `&self`, so that what changes is in a [`Cell`](std::cell::Cell) or a
+/// [`RefCell`](std::cell::RefCell), with two rules:
+///
+/// - **No borrow of a `RefCell` lives across an `.await`**: another handler that borrows then panics, and a panic ends
+///   the service. Borrow, take what is needed, let go, then wait. (Clippy's `await_holding_refcell_ref` sees it.)
+/// - **What was read before an `.await` may be out of date behind it.** Look again.
+///
+/// A handler waits for the host only: for answers, or for [`sleep`](crate::async_calls::sleep). To wait for what another
+/// handler does, [defer](crate::actor::defer) the answer and let the other one [reply](crate::actor::reply).
+///
+/// ```
+/// use std::cell::Cell;
+///
+/// use serde::{Deserialize, Serialize};
+/// use wheelhouse_guest::prelude::*;
+///
+/// /// Asks the bank before it sells, and serves others while the bank thinks.
+/// #[derive(Serialize, Deserialize)]
+/// struct Shop {
+///     stock: Cell<u32>,
+/// }
+///
+/// impl AsyncService for Shop {
+///     type Config = ();
+///
+///     async fn init(_config: (), _arguments: Vec<u8>) -> Result<Self, Refusal> {
+///         Ok(Self { stock: Cell::new(3) })
+///     }
+///
+///     async fn handle(&self, message: Message<'static>) -> Result<Vec<u8>, Refusal> {
+///         let Some(bank) = services::query("bank") else { refuse!("the bank is closed") };
+///         async_calls::call(bank, &message.payload, None).await?;
+///         // Somebody else may have bought the last one meanwhile.
+///         let Some(left) = self.stock.get().checked_sub(1) else { refuse!("sold out") };
+///         self.stock.set(left);
+///         Ok(b"sold".to_vec())
+///     }
+/// }
+///
+/// wheelhouse_guest::async_service!(Shop);
+/// # fn main() {}
+/// ```
+// A guest has one thread, so that it does not matter whether the futures may change theirs.
+#[allow(async_fn_in_trait, unused_variables)]
+pub trait AsyncService: Serialize + DeserializeOwned + 'static {
+    /// What the guest's own table of the configuration is read into; `()` for none.
+    type Config: DeserializeOwned + 'static;
+
+    /// The version of this struct's saved form. Raise it when fields change, and let [`migrate`](Self::migrate) read
+    /// the older forms.
+    const STATE_VERSION: u32 = 1;
+
+    /// Starts the service. `arguments` is what `launch` was given. Messages that came already wait until this returns; an
+    /// error ends the service and answers them.
+    async fn init(config: Self::Config, arguments: Vec<u8>) -> Result<Self, Refusal>;
+
+    /// Handles a message. Where it wants an answer, the result is the answer; an error is answered too, as `refused`.
+    async fn handle(&self, message: Message<'static>) -> Result<Vec<u8>, Refusal>;
+
+    /// The saved form of another version as this one.
+    fn migrate(version: u32, state: &[u8]) -> Result<Self, Refusal> {
+        refuse!("the saved state has version {version}, this service has version {}", Self::STATE_VERSION)
+    }
+
+    /// Called after a saved state took the place of what `init` made. `self` is what was saved, `fresh` what `init`
+    /// made: take from it what must not come from the past, such as the configuration.
+    fn restored(&mut self, fresh: Self) {}
+}
+
+/// Makes a type that implements [`AsyncService`] the guest that this crate compiles to.
+#[macro_export]
+macro_rules! async_service {
+    ($service:ty) => {
+        const _: () = {
+            $crate::__hosted!($service, ::std::rc::Rc<$service>);
+            #[allow(dead_code)]
+            type Exported = $crate::async_service::Exported<$service>;
+            #[cfg(target_arch = "wasm32")]
+            $crate::bindings::async_service::export_async_service! {
+                Exported with_types_in $crate::bindings::async_service
+            }
+        };
+    };
+}
+
+/// What the world `async-service` exports, over the type `S`.
+#[doc(hidden)]
+pub struct Exported<S>(PhantomData<S>);
+
+impl<S: AsyncService + Hosted<Instance = Rc<S>>> exports::Guest for Exported<S> {
+    async fn init(config: String, arguments: Vec<u8>) -> Result<(), String> {
+        crate::panic::report_panics();
+        let config = config::parse(&config).map_err(Refusal::into_message)?;
+        let service = S::init(config, arguments).await.map_err(Refusal::into_message)?;
+        S::with_slot(|slot| *slot = Some(Rc::new(service)));
+        Ok(())
+    }
+
+    async fn handle(message: ContractMessage) -> Result<Vec<u8>, String> {
+        let message = Message::from(message);
+        if let Some(answer) = objects::answer_call(&message) {
+            return Ok(answer);
+        }
+        // Lent for a moment only: other handlers come in while this one waits.
+        let Some(service) = S::with_slot(|slot| slot.clone()) else { return Err(instance::NOT_STARTED.into()) };
+        service.handle(message).await.map_err(Refusal::into_message)
+    }
+}
+
+impl<S: AsyncService + Hosted<Instance = Rc<S>>> exports::exports::wheelhouse::sim::lifecycle::Guest for Exported<S> {
+    fn save() -> Vec<u8> {
+        instance::save::<S>(|service| instance::encode(S::STATE_VERSION, service.as_ref()))
+    }
+
+    fn restore(state: Vec<u8>) -> Result<(), String> {
+        let saved = || match instance::split_version(&state)? {
+            (version, value) if version == S::STATE_VERSION => instance::decode(value),
+            (version, value) => S::migrate(version, value),
+        };
+        let mut saved = saved().map_err(Refusal::into_message)?;
+        S::with_slot(|slot| {
+            let fresh = slot.take().ok_or(instance::NOT_STARTED)?;
+            match Rc::try_unwrap(fresh) {
+                Ok(fresh) => {
+                    saved.restored(fresh);
+                    *slot = Some(Rc::new(saved));
+                    Ok(())
+                }
+                Err(in_use) => {
+                    *slot = Some(in_use);
+                    Err("a state cannot be restored while messages are in hand".into())
+                }
+            }
+        })
+    }
+}

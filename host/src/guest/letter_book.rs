@@ -1,0 +1,403 @@
+//! Letters: what a handler asks of services. Like other effects they are noted and leave when the handler has returned, so
+//! this book answers for them meanwhile: who would be there, and who would have which name, had they left already. What
+//! only the game itself can know of, its subscriptions, the names it watches and the blobs it puts together, is here too.
+//! Who there really is tells a [`ServiceView`], which the server implements.
+
+use bytes::Bytes;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::contract::sim::services::ServiceError;
+use super::contract::sim::shared::SharedError;
+use super::layered::Layered;
+use super::shared_reads::SharedBlob;
+use super::stage::GuestId;
+use super::unfinished::Unfinished;
+
+/// Subscriptions of one guest, as the contract says.
+const MAX_SUBSCRIPTIONS: usize = 1024;
+
+/// Names that one guest watches, as the contract says.
+const MAX_WATCHED: usize = 1024;
+
+/// Something that a handler asks of services, carried out in the order asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Letter {
+    /// A message that wants no answer.
+    Send { to: u64, payload: Bytes },
+    /// A request; with an object, the call of one of its methods.
+    Request { to: u64, session: u64, object: Option<u64>, payload: Bytes, limit_ms: Option<u32> },
+    /// Start a service under this handle.
+    Launch { handle: u64, guest: String, arguments: Bytes },
+    /// End a service.
+    Kill(u64),
+    Register { name: String, service: u64 },
+    Unregister(String),
+    Publish { channel: String, payload: Bytes },
+    Subscribe { id: u64, channel: String },
+    Unsubscribe(u64),
+    /// Publish a shared blob.
+    PutShared { name: String, blob: Vec<u8> },
+    RemoveShared(String),
+    Watch(String),
+    Unwatch(String),
+    /// Bind a connection to a member.
+    Bind { connection: u64, to: u64 },
+}
+
+impl Letter {
+    /// Bytes of its payload.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Letter::Send { payload, .. } | Letter::Request { payload, .. } | Letter::Publish { payload, .. } => {
+                payload.len()
+            }
+            Letter::Launch { arguments, .. } => arguments.len(),
+            Letter::PutShared { blob, .. } => blob.len(),
+            _ => 0,
+        }
+    }
+}
+
+/// Services and connections as they are now. Nothing here waits or changes anything but the next number.
+pub trait ServiceView: Send {
+    /// Whether somebody has that handle.
+    fn is_there(&self, handle: u64) -> bool;
+
+    /// Whether it is a service, which can be ended.
+    fn is_service(&self, handle: u64) -> bool;
+
+    /// Whether a member would take a message; an error is `gone` or `mailbox-full`.
+    fn check_receiver(&self, to: u64) -> Result<(), ServiceError>;
+
+    /// Whether a guest of kind `service` has that name.
+    fn has_guest(&self, guest: &str) -> bool;
+
+    /// Who has a name.
+    fn query(&self, name: &str) -> Option<u64>;
+
+    /// Whether it could be a name.
+    fn check_name(&self, name: &str) -> Result<(), ServiceError>;
+
+    /// Whether so much may be published in that channel.
+    fn check_publication(&self, channel: &str, bytes: usize) -> Result<(), ServiceError>;
+
+    /// How many are subscribed to a channel.
+    fn subscribers(&self, channel: &str) -> u32;
+
+    /// A shared blob.
+    fn blob(&self, name: &str) -> Option<SharedBlob>;
+
+    /// Whether a blob of that length could be published under that name.
+    fn check_blob(&self, name: &str, bytes: usize) -> Result<(), SharedError>;
+
+    /// Whether a connection is open, to whomever it is bound.
+    fn is_open(&self, connection: u64) -> bool;
+
+    /// A handle that nobody has.
+    fn new_handle(&self) -> u64;
+
+    /// A session that nobody has.
+    fn new_session(&self) -> u64;
+
+    /// The id of a subscription that nobody has.
+    fn new_subscription(&self) -> u64;
+
+    /// Requests of one guest that may wait for an answer.
+    fn max_waiting(&self) -> u32;
+}
+
+/// What letters will have changed once they are delivered.
+#[derive(Debug, Default)]
+struct Ahead {
+    names: FxHashMap<String, NameAhead>,
+    launched: FxHashSet<u64>,
+    ended: FxHashSet<u64>,
+}
+
+/// Who will have a name, and how many letters are about it: the last of them counts.
+#[derive(Debug, Default)]
+struct NameAhead {
+    holder: Option<u64>,
+    letters: u32,
+}
+
+impl Ahead {
+    fn name(&mut self, name: &str, holder: Option<u64>, letters: u32) {
+        let ahead = self.names.entry(name.to_owned()).or_default();
+        ahead.holder = holder;
+        ahead.letters += letters;
+    }
+}
+
+/// What is a game's own.
+#[derive(Debug, Default)]
+struct Own {
+    subscriptions: Layered<u64>,
+    watched: Layered<String>,
+    unfinished: Unfinished,
+    /// Requests that wait for an answer, or whose answer the game has yet to hear.
+    open_requests: u32,
+}
+
+/// The book.
+#[derive(Default)]
+pub struct LetterBook {
+    /// Absent where there are no services.
+    view: Option<Box<dyn ServiceView>>,
+    own: FxHashMap<GuestId, Own>,
+    /// By letters that wait until what they tell is on disk.
+    waiting: Ahead,
+    /// By those of the handler that runs.
+    noted: Ahead,
+    /// Shared blobs that the handler that runs has published (true) or removed.
+    noted_blobs: FxHashMap<String, bool>,
+    noted_requests: u32,
+    /// Whose handler it is, once it has noted anything.
+    guest: Option<GuestId>,
+}
+
+impl LetterBook {
+    /// A book over the services that there are.
+    pub fn new(view: Box<dyn ServiceView>) -> Self {
+        Self { view: Some(view), ..Self::default() }
+    }
+
+    /// Services as they are now.
+    pub(super) fn view(&self) -> wasmtime::Result<&dyn ServiceView> {
+        self.view.as_deref().ok_or_else(|| wasmtime::format_err!("there are no services here"))
+    }
+
+    fn own(&mut self, guest: GuestId) -> &mut Own {
+        self.guest = Some(guest);
+        self.own.entry(guest).or_default()
+    }
+
+    /// Whether somebody has that handle, as the handler that runs sees it.
+    pub(super) fn is_there(&self, handle: u64) -> bool {
+        self.of_letters(handle).unwrap_or_else(|| self.view.as_ref().is_some_and(|view| view.is_there(handle)))
+    }
+
+    /// Whether letters have launched or ended that service.
+    fn of_letters(&self, handle: u64) -> Option<bool> {
+        let both = [&self.noted, &self.waiting];
+        if both.iter().any(|ahead| ahead.ended.contains(&handle)) {
+            return Some(false);
+        }
+        both.iter().any(|ahead| ahead.launched.contains(&handle)).then_some(true)
+    }
+
+    /// Whether a message can be sent to that handle.
+    pub(super) fn check_receiver(&self, to: u64) -> wasmtime::Result<Result<(), ServiceError>> {
+        match self.of_letters(to) {
+            Some(true) => Ok(Ok(())),
+            Some(false) => Ok(Err(ServiceError::Gone(format!("the service {to} is being ended")))),
+            None => Ok(self.view()?.check_receiver(to)),
+        }
+    }
+
+    /// A service is launched; the answer is its handle.
+    pub(super) fn launch(&mut self, guest: &str) -> wasmtime::Result<Result<u64, ServiceError>> {
+        if !self.view()?.has_guest(guest) {
+            return Ok(Err(ServiceError::NoSuchGuest));
+        }
+        let handle = self.view()?.new_handle();
+        self.noted.launched.insert(handle);
+        Ok(Ok(handle))
+    }
+
+    /// A service is ended; false when there is none with that handle.
+    pub(super) fn kill(&mut self, handle: u64) -> wasmtime::Result<bool> {
+        let is_service = match self.of_letters(handle) {
+            Some(is_there) => is_there,
+            None => self.view()?.is_service(handle),
+        };
+        if is_service {
+            self.noted.ended.insert(handle);
+        }
+        Ok(is_service)
+    }
+
+    /// Who has a name, as the handler that runs sees it.
+    pub(super) fn query(&self, name: &str) -> wasmtime::Result<Option<u64>> {
+        match [&self.noted, &self.waiting].iter().find_map(|ahead| ahead.names.get(name)) {
+            Some(ahead) => Ok(ahead.holder),
+            None => Ok(self.view()?.query(name)),
+        }
+    }
+
+    /// A service gets a name. Whether a letter is needed: not where it has it already.
+    pub(super) fn register(&mut self, name: &str, service: u64) -> wasmtime::Result<Result<bool, ServiceError>> {
+        if let Err(error) = self.view()?.check_name(name) {
+            return Ok(Err(error));
+        }
+        if !self.is_there(service) {
+            return Ok(Err(ServiceError::Gone(format!("there is no service {service} (any more)"))));
+        }
+        Ok(match self.query(name)? {
+            Some(holder) if holder == service => Ok(false),
+            Some(_) => Err(ServiceError::NameTaken),
+            None => {
+                self.noted.name(name, Some(service), 1);
+                Ok(true)
+            }
+        })
+    }
+
+    /// A name is taken away; false when nobody has it.
+    pub(super) fn unregister(&mut self, name: &str) -> wasmtime::Result<bool> {
+        let is_given = self.query(name)?.is_some();
+        if is_given {
+            self.noted.name(name, None, 1);
+        }
+        Ok(is_given)
+    }
+
+    /// A request begins; the answer is its session.
+    pub(super) fn begin_request(&mut self, guest: GuestId) -> wasmtime::Result<Result<u64, ServiceError>> {
+        let limit = self.view()?.max_waiting();
+        let open = self.own(guest).open_requests + self.noted_requests;
+        if open >= limit {
+            return Ok(Err(ServiceError::TooMany(limit)));
+        }
+        self.noted_requests += 1;
+        Ok(Ok(self.view()?.new_session()))
+    }
+
+    /// A guest has heard the answer to a request, or never will.
+    pub fn request_is_over(&mut self, guest: GuestId) {
+        if let Some(own) = self.own.get_mut(&guest) {
+            own.open_requests = own.open_requests.saturating_sub(1);
+        }
+    }
+
+    /// A guest subscribes to a channel; the answer is the subscription.
+    pub(super) fn subscribe(&mut self, guest: GuestId, channel: &str) -> wasmtime::Result<Result<u64, ServiceError>> {
+        if let Err(error) = self.view()?.check_publication(channel, 0) {
+            return Ok(Err(error));
+        }
+        if self.own(guest).subscriptions.len() >= MAX_SUBSCRIPTIONS {
+            return Ok(Err(ServiceError::TooMany(MAX_SUBSCRIPTIONS as u32)));
+        }
+        let id = self.view()?.new_subscription();
+        self.own(guest).subscriptions.insert(id);
+        Ok(Ok(id))
+    }
+
+    /// A subscription ends; false when the guest has none with that id.
+    pub(super) fn unsubscribe(&mut self, guest: GuestId, id: u64) -> bool {
+        self.own(guest).subscriptions.remove(id)
+    }
+
+    /// A guest watches a name: whether it was not watching it before. `None` when it watches too many.
+    pub(super) fn watch(&mut self, guest: GuestId, name: &str) -> Option<bool> {
+        let watched = &mut self.own(guest).watched;
+        if watched.len() >= MAX_WATCHED && !watched.contains(name) {
+            return None;
+        }
+        Some(watched.insert(name.to_owned()))
+    }
+
+    /// It watches a name no more; false when it did not.
+    pub(super) fn unwatch(&mut self, guest: GuestId, name: &str) -> bool {
+        self.own(guest).watched.remove(name.to_owned())
+    }
+
+    /// A shared blob is published.
+    pub(super) fn put(&mut self, name: &str, bytes: usize) -> wasmtime::Result<Result<(), SharedError>> {
+        let checked = self.view()?.check_blob(name, bytes);
+        if checked.is_ok() {
+            self.noted_blobs.insert(name.to_owned(), true);
+        }
+        Ok(checked)
+    }
+
+    /// A shared blob is removed; false when there is none, as the handler that runs sees it.
+    pub(super) fn remove(&mut self, name: &str) -> wasmtime::Result<bool> {
+        let is_there = match self.noted_blobs.get(name) {
+            Some(is_there) => *is_there,
+            None => self.view()?.blob(name).is_some(),
+        };
+        if is_there {
+            self.noted_blobs.insert(name.to_owned(), false);
+        }
+        Ok(is_there)
+    }
+
+    /// Adds to a blob that a guest puts together.
+    pub(super) fn append(
+        &mut self,
+        guest: GuestId,
+        name: &str,
+        more: &[u8],
+    ) -> wasmtime::Result<Result<(), SharedError>> {
+        let bytes = self.own(guest).unfinished.bytes().saturating_add(more.len());
+        let checked = self.view()?.check_blob(name, bytes);
+        if checked.is_ok() && !self.own(guest).unfinished.append(name, more) {
+            return Ok(Err(SharedError::Full(bytes as u64)));
+        }
+        Ok(checked)
+    }
+
+    /// The blob that a guest has put together under a name is done: these are its bytes, if there is one.
+    pub(super) fn finish(&mut self, guest: GuestId, name: &str) -> Option<Vec<u8>> {
+        let blob = self.own(guest).unfinished.finish(name)?;
+        self.noted_blobs.insert(name.to_owned(), true);
+        Some(blob)
+    }
+
+    /// Whether a connection is open, to whomever it is bound.
+    pub(super) fn is_open(&self, connection: u64) -> bool {
+        self.view.as_ref().is_some_and(|view| view.is_open(connection))
+    }
+
+    /// The handler has returned, and its letters are on their way.
+    pub(super) fn commit(&mut self) {
+        let Ahead { names, launched, ended } = &mut self.noted;
+        for (name, ahead) in names.drain() {
+            self.waiting.name(&name, ahead.holder, ahead.letters);
+        }
+        self.waiting.launched.extend(launched.drain());
+        self.waiting.ended.extend(ended.drain());
+        if let Some(own) = self.guest.take().and_then(|guest| self.own.get_mut(&guest)) {
+            own.subscriptions.commit();
+            own.watched.commit();
+            own.unfinished.commit();
+            own.open_requests += self.noted_requests;
+        }
+        self.noted_requests = 0;
+        self.noted_blobs.clear();
+    }
+
+    /// The handler has failed, and there are no letters.
+    pub(super) fn rollback(&mut self) {
+        self.noted = Ahead::default();
+        if let Some(own) = self.guest.take().and_then(|guest| self.own.get_mut(&guest)) {
+            own.subscriptions.rollback();
+            own.watched.rollback();
+            own.unfinished.rollback();
+        }
+        self.noted_requests = 0;
+        self.noted_blobs.clear();
+    }
+
+    /// A letter is delivered: from here on it shows in services themselves.
+    pub fn delivered(&mut self, letter: &Letter) {
+        match letter {
+            Letter::Launch { handle, .. } => drop(self.waiting.launched.remove(handle)),
+            Letter::Kill(handle) => drop(self.waiting.ended.remove(handle)),
+            Letter::Register { name, .. } | Letter::Unregister(name) => {
+                if let Some(ahead) = self.waiting.names.get_mut(name) {
+                    ahead.letters -= 1;
+                    if ahead.letters == 0 {
+                        self.waiting.names.remove(name);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "letter_book_tests.rs"]
+mod tests;
