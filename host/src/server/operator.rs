@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::board::StatusReader;
 use super::event_orders::{Decision, EventOrder};
 use super::simulation::Item;
-use crate::admin::{ControlError, HostControl, LostMessages, RunningServices};
+use crate::admin::{ControlError, HostControl, LostMessages, ServiceList};
 use crate::service::{Handle, Member, MemberKind, Services};
 use crate::sim::{LoopHandle, Reply};
 use crate::store::{Event, EventQuery, ListedEvent, Page, Reader, Writer};
@@ -55,8 +55,8 @@ impl HostControl for Control {
         if was_running { Ok(()) } else { Err(ControlError::NoSuchTask { task }) }
     }
 
-    async fn services(&self) -> Result<RunningServices, ControlError> {
-        Ok(RunningServices { list: self.services.list(), services: self.services.snapshot() })
+    async fn services(&self) -> Result<ServiceList, ControlError> {
+        Ok(ServiceList { list: self.services.list(), services: self.services.snapshot() })
     }
 
     async fn dead_letters(&self) -> Result<LostMessages, ControlError> {
