@@ -14,6 +14,7 @@ mod hostile_tasks;
 mod hostile_thinkers;
 mod idle;
 mod meadow;
+mod operating_services;
 mod restarts;
 mod starts;
 mod transactions;
