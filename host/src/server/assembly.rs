@@ -20,9 +20,10 @@ use super::outbox::Outbox;
 use super::set_aside::SetAside;
 use super::simulation::HostSimulation;
 use super::thinking::Thinking;
+use crate::clock::SharedClock;
 use crate::guest::contract::sim::types::Occasion;
 use crate::guest::{
-    EventBook, GuestCode, GuestCounters, GuestId, GuestKind, GuestSettings, GuestState, Identity, LogLines, LoopEngine,
+    EventBook, GuestCode, GuestCounters, GuestId, GuestKind, GuestLimits, GuestSettings, GuestState, Identity, LogLines, LoopEngine,
     Stage, load, read_file,
 };
 use crate::store::{Agenda, Loaded, Reader, StoredGuest};
@@ -40,15 +41,10 @@ pub struct LoadedGuest {
 pub fn load_guests(config: &Config, engine: &LoopEngine) -> Result<Vec<LoadedGuest>, StartError> {
     let mut files = Vec::new();
     for settings in config.enabled_guests().filter(|guest| guest.kind != GuestKind::Service) {
-        let bytes = read_file(&settings.file).map_err(|error| StartError::GuestFile {
-            guest: settings.name.clone(),
-            file: settings.file.clone(),
-            error,
-        })?;
-        files.push((settings, bytes));
+        files.push((settings, read_guest(settings)?));
     }
     let guests = files.iter().enumerate().map(|(place, (settings, bytes))| {
-        let identity = identity(GuestId(place as u32), settings, config, engine);
+        let identity = identity(GuestId(place as u32), settings, config, engine.limits(), engine.clock());
         let began = engine.clock().now();
         let code = load(engine, settings, bytes)
             .inspect(|_| {
@@ -66,15 +62,31 @@ pub fn load_guests(config: &Config, engine: &LoopEngine) -> Result<Vec<LoadedGue
     Ok(guests.collect())
 }
 
-fn identity(id: GuestId, settings: &GuestSettings, config: &Config, engine: &LoopEngine) -> Identity {
-    let clock = Arc::clone(engine.clock());
+/// The bytes of a guest's file.
+pub fn read_guest(settings: &GuestSettings) -> Result<Vec<u8>, StartError> {
+    read_file(&settings.file).map_err(|error| StartError::GuestFile {
+        guest: settings.name.clone(),
+        file: settings.file.clone(),
+        error,
+    })
+}
+
+/// What is the same for all instances of a guest.
+pub fn identity(
+    id: GuestId,
+    settings: &GuestSettings,
+    config: &Config,
+    limits: &Arc<GuestLimits>,
+    clock: &SharedClock,
+) -> Identity {
+    let clock = Arc::clone(clock);
     Identity {
         id,
         name: Arc::from(settings.name.as_str()),
         writes: settings.kind == GuestKind::Game,
         log: Arc::new(LogLines::new(&settings.name, config.guest.max_log_lines_per_s, Arc::clone(&clock))),
         clock,
-        limits: Arc::clone(engine.limits()),
+        limits: Arc::clone(limits),
         max_memory_bytes: settings.max_memory_bytes(&config.guest),
         counters: Arc::new(GuestCounters::new(&settings.name, settings.kind)),
         seed: config.world.seed,

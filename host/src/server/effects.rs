@@ -50,6 +50,7 @@ impl HostSimulation {
                 self.cancel_task(task, cx);
             }
             Effect::Send { to, packet } => self.outbox.send(&to, &packet, after),
+            Effect::Letter { .. } => {}
             Effect::Close(connection) => self.outbox.close(connection, after),
         }
     }

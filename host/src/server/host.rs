@@ -15,6 +15,7 @@ use super::committing::Committing;
 use super::config::{Config, Invalid};
 use super::operator::Control;
 use super::outbox::Outbox;
+use super::services::RunningServices;
 use super::simulation::{HostSimulation, Item, TimerNames};
 use super::sink::LoopSink;
 use crate::admin::{BoundControlPort, ControlPort, ControlPortError, DataDir, DataDirError};
@@ -73,6 +74,7 @@ pub enum StopError {
 pub struct Host {
     game_loop: GameLoop<Item>,
     gate: Gate,
+    services: RunningServices,
     control: ControlPort,
     status: StatusReader,
     writer: Writer,
@@ -124,7 +126,11 @@ impl Host {
         let store = open(data_dir.path())?;
         let mut stored = store.load()?;
         let loaded = assembly::load_guests(config, &engine)?;
-        let counters = loaded.iter().map(|guest| Arc::clone(&guest.identity.counters)).collect();
+        let running_services =
+            RunningServices::load(config, loaded.len() as u32, cache_folder.as_deref(), &clock)?;
+        let services = running_services.handle().clone();
+        let of_loop = loaded.iter().map(|guest| Arc::clone(&guest.identity.counters));
+        let counters = of_loop.chain(running_services.counters.iter().cloned()).collect();
         let mut thinkers = Thinkers::of(&loaded);
         thinkers.renumber(&mut stored.world, &stored.thinkers);
         // The loop, which is not there yet, looks around whenever something is on disk.
@@ -167,8 +173,9 @@ impl Host {
         let control = runtime.block_on(async { bound_control.open(&data_dir, answering) })?;
         // The queue has room and the loop has just started.
         let _ = game_loop.handle().try_post(Item::Start);
+        running_services.launch_first(config);
         let gate = runtime.block_on(async { bound_gate.open(connections, sink) });
-        Ok(Host { game_loop, gate, control, status, writer, reader, data_dir, runtime })
+        Ok(Host { game_loop, gate, services: running_services, control, status, writer, reader, data_dir, runtime })
     }
 
     /// Where clients connect.
@@ -204,12 +211,13 @@ impl Host {
     /// Lets nobody in any more, finishes what was accepted, saves everything and stops. What was handed to the store is
     /// written even if the loop has failed.
     pub fn stop(self) -> Result<(), StopError> {
-        let Host { game_loop, gate, control, status, writer, reader, data_dir, runtime } = self;
+        let Host { game_loop, gate, services, control, status, writer, reader, data_dir, runtime } = self;
         drop(status);
         runtime.block_on(async {
             gate.stop().await;
             control.close().await;
         });
+        services.stop();
         let stopped = game_loop.handle().stop_with(Item::Finish);
         reader.stop();
         let written = writer.stop();

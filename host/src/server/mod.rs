@@ -23,6 +23,7 @@ mod held_timers;
 mod host;
 mod operator;
 mod outbox;
+mod services;
 mod set_aside;
 mod simulation;
 mod sink;
