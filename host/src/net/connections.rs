@@ -109,6 +109,11 @@ impl Connections {
         call == Call::Needed
     }
 
+    /// Whether a connection is there and not closing.
+    pub fn is_open(&self, connection: ConnectionId) -> bool {
+        self.read_links().get(&connection).is_some_and(|link| link.closed().is_none())
+    }
+
     /// What the gate has counted until now. Takes no lock.
     pub fn snapshot(&self) -> ConnectionsSnapshot {
         self.shared.counters.snapshot()
@@ -201,8 +206,9 @@ mod tests {
         let registered = connections.register();
         let id = registered.link.id;
         assert_eq!(connections.send(id, b"hello"), Ok(()));
+        assert!(connections.is_open(id));
         assert!(connections.close(id));
-        assert!(!connections.close(id));
+        assert!(!connections.close(id) && !connections.is_open(id));
         assert_eq!(connections.send(id, b"late"), Err(SendError::Closed { connection: id }));
         drop(registered);
         assert_eq!(connections.send(id, b"later"), Err(SendError::Unknown { connection: id }));
