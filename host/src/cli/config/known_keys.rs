@@ -12,6 +12,10 @@ use crate::server::config::{Config, KeyPath};
 pub fn full_shape() -> Value {
     let mut config = Config::default();
     config.gate.guest = Some(String::new());
+    let gate = &mut config.gate.options;
+    gate.websocket_listen = Some(gate.listen);
+    gate.tls_certificate = Some(PathBuf::new());
+    gate.tls_key = Some(PathBuf::new());
     let mut guest = GuestSettings::new("", GuestKind::Game, PathBuf::new());
     guest.grants.push(Grant::Kv);
     guest.max_memory_mb = Some(config.guest.max_memory_mb);

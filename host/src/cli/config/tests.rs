@@ -287,7 +287,8 @@ fn the_example_names_every_key_with_its_default() {
         let found = key.split('.').try_fold(&written, |value, step| {
             value.as_array().and_then(|entries| entries.first()).unwrap_or(value).get(step)
         });
-        assert!(found.is_some(), "the example does not name {key}");
+        let left_out = format!("\n#{} = ", key.rsplit('.').next().unwrap_or(key));
+        assert!(found.is_some() || EXAMPLE.contains(&left_out), "the example does not name {key}");
     });
 
     assert_eq!(example.gate.guest.take(), example.guests.first().map(|guest| guest.name.clone()));
@@ -306,7 +307,7 @@ fn the_example_says_something_about_every_key() {
     for line in EXAMPLE.lines() {
         if let Some(heading) = line.strip_prefix('[') {
             section = heading.trim_matches(['[', ']']).to_owned();
-        } else if let Some((key, _)) = line.split_once(" = ").filter(|_| !line.starts_with('#')) {
+        } else if let Some((key, _)) = line.split_once(" = ").filter(|_| !line.starts_with("# ")) {
             let name = format!("{section}.{key}");
             // Each key is explained where it stands first; Meadow's own keys are explained together.
             let fresh = !section.ends_with(".config") && explained.insert(name.clone());
