@@ -2,6 +2,7 @@
 
 mod broken_guest_files;
 mod broken_stores;
+mod client_command;
 mod clients;
 mod crash;
 mod durability;
@@ -16,5 +17,6 @@ mod idle;
 mod meadow;
 mod restarts;
 mod starts;
+mod strangers;
 mod transactions;
 mod wasi;

@@ -241,12 +241,7 @@ async fn run<S: GateSink>(
     tasks.shutdown().await;
 }
 
-fn admit<S: GateSink>(
-    arrival: Arrival,
-    terms: &Arc<Terms<S>>,
-    connections: &Connections,
-    tasks: &mut JoinSet<()>,
-) {
+fn admit<S: GateSink>(arrival: Arrival, terms: &Arc<Terms<S>>, connections: &Connections, tasks: &mut JoinSet<()>) {
     let Arrival { socket, peer, framing } = arrival;
     let (counters, limit) = (connections.counters(), terms.options.max_connections);
     if counters.open.load(Relaxed) >= limit as u64 {

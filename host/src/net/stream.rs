@@ -20,10 +20,7 @@ thread_local! {
 
 /// Reads what is there, at most one chunk, and gives it to `take`. Answers its length: 0 at the end of the stream.
 /// Dropped before it completes, it loses nothing.
-pub(super) async fn read_chunk(
-    from: &mut (impl AsyncRead + Unpin),
-    mut take: impl FnMut(&[u8]),
-) -> io::Result<usize> {
+pub(super) async fn read_chunk(from: &mut (impl AsyncRead + Unpin), mut take: impl FnMut(&[u8])) -> io::Result<usize> {
     poll_fn(|cx| {
         CHUNK.with_borrow_mut(|chunk| {
             let mut chunk = ReadBuf::new(chunk);

@@ -10,9 +10,7 @@ use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVe
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use tokio_rustls::rustls::{
-    self, ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme,
-};
+use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use super::GateOptions;
@@ -86,9 +84,7 @@ pub(super) fn acceptor(options: &GateOptions) -> Result<Option<TlsAcceptor>, Tls
         .with_safe_default_protocol_versions()
         .map_err(unusable("gate.tls_certificate", certificate, CERTIFICATE_MEND))?;
     let config = builder.with_no_client_auth().with_single_cert(chain, secret).map_err(|error| match error {
-        rustls::Error::InconsistentKeys(_) => {
-            TlsError::Mismatch { key: key.clone(), certificate: certificate.clone() }
-        }
+        rustls::Error::InconsistentKeys(_) => TlsError::Mismatch { key: key.clone(), certificate: certificate.clone() },
         // Everything else about a key is told in general words.
         rustls::Error::General(_) => unusable("gate.tls_key", key, KEY_MEND)(error),
         _ => unusable("gate.tls_certificate", certificate, CERTIFICATE_MEND)(error),
@@ -96,11 +92,7 @@ pub(super) fn acceptor(options: &GateOptions) -> Result<Option<TlsAcceptor>, Tls
     Ok(Some(TlsAcceptor::from(Arc::new(config))))
 }
 
-fn certificates(
-    what: &'static str,
-    file: &Path,
-    mend: &'static str,
-) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+fn certificates(what: &'static str, file: &Path, mend: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let unreadable = |error: pem::Error| unreadable(what, file, &error, mend);
     let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(file).map_err(unreadable)?.collect();
     let found = found.map_err(unreadable)?;
