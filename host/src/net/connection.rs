@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::{Bytes, BytesMut};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -49,6 +51,11 @@ pub(super) async fn serve<S: GateSink>(
     tracing::debug!(connection = link.id, %peer, "client connected");
     // Game frames are small and must not wait for each other. A socket on which this fails is about to fail entirely.
     let _ = socket.set_nodelay(true);
+    if let Some(reason) = gone_already(&socket) {
+        // Whoever comes only to go costs the loop nothing, or coming and going would be a way to fill its queue.
+        let _ = link.close(reason);
+        return;
+    }
     let welcomed = tokio::select! {
         biased;
         welcomed = welcome(socket, link.framing, tls.as_ref(), options) => welcomed,
@@ -90,6 +97,15 @@ pub(super) async fn serve<S: GateSink>(
         drop((reader, writer));
     };
     tokio::join!(farewell, sink.disconnected(link.id, reason));
+}
+
+/// How a client that has just come has left again, if it has.
+fn gone_already(socket: &TcpStream) -> Option<CloseReason> {
+    match recv(socket, &mut [0_u8], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+        Ok((_, 0)) => Some(CloseReason::ClientLeft),
+        Ok(_) | Err(Errno::AGAIN | Errno::INTR) => None,
+        Err(_) => Some(CloseReason::ConnectionLost),
+    }
 }
 
 /// The reading half: bytes in, packets to the sink.
