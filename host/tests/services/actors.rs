@@ -39,7 +39,8 @@ impl Actors {
         let settings: Vec<GuestSettings> = names.iter().map(|name| settings(name, restart)).collect();
         let max_running = options.max_running;
         let engine =
-            ServiceEngine::for_guests(&settings, &limits, max_running, Some(&code_cache()), Arc::clone(&clock)).unwrap();
+            ServiceEngine::for_guests(&settings, &limits, max_running, Some(&code_cache()), Arc::clone(&clock))
+                .unwrap();
         let mut counters = HashMap::new();
         let guests = names.iter().zip(&settings).enumerate().map(|(place, (name, settings))| {
             let identity = Arc::new(identity(place as u32, settings, &engine, &clock));
@@ -50,8 +51,7 @@ impl Actors {
         let guests = guests.collect();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let handles = Handles::beginning_at(clock.wall_ms());
-        let services =
-            Services::new(options, limits.max_payload_bytes(), guests, handles, runtime.handle().clone());
+        let services = Services::new(options, limits.max_payload_bytes(), guests, handles, runtime.handle().clone());
         let asker = services.add_member(MemberKind::Native, "asker");
         Self { services, asker, runtime, counters }
     }
