@@ -28,11 +28,28 @@
 //! | `thinker` | decides for NPCs, a batch at a time | [`BatchThinker`] | [`batch_thinker!`] |
 //! | `step-task` | does long work in steps | [`StepTask`] | [`step_task!`] |
 //! | `job` | does long work written straight through | a function | [`job!`] |
+//! | `service` | is an actor beside the loop, and handles one message after another | [`Service`] | [`service!`] |
+//! | `service` | takes the next message while it waits | [`AsyncService`] | [`async_service!`] |
 //!
 //! Each of these pages has an example. What a guest may call is in the modules: [`log`], [`clock`] and [`random`] are
 //! open to all, the others are granted by the host's configuration. A thinker and a step task read [`entities`] and
-//! [`kv`] but cannot change them; a job sees neither. What a game wants done later is a [timer](timers), where it may be
-//! lost when the host stops, and an [event](events), where it must happen.
+//! [`kv`] but cannot change them; a job and a service see neither. What a game wants done later is a [timer](timers),
+//! where it may be lost when the host stops, and an [event](events), where it must happen.
+//!
+//! # Services
+//!
+//! Games and services find each other by name and send messages with [`services`]. To ask and get an answer:
+//!
+//! | in | use | which |
+//! | --- | --- | --- |
+//! | a plain service | [`calls`] | waits, with its mailbox |
+//! | an async service | [`async_calls`] | waits, and takes the next message |
+//! | a game | [`requests`] | does not wait: the answer comes to [`Game::on_reply`] |
+//!
+//! [`objects`] are called by their methods' names in all three. **Take the plain service** unless it must go on answering
+//! while it waits: it is a few times cheaper, the more so for many small messages, and simpler to get right. Where the
+//! one that waits is only one client's, as an agent is, plain is enough. Two plain services that call each other wait for
+//! each other; one of them had better be async, or [`send`](services::send).
 //!
 //! # Saving and restoring
 //!

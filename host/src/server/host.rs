@@ -193,6 +193,11 @@ impl Host {
         self.gate.local_address()
     }
 
+    /// Where clients connect that speak WebSocket, if there is a port for them.
+    pub fn websocket_address(&self) -> Option<SocketAddr> {
+        self.gate.websocket_address()
+    }
+
     /// Where operators' programs connect.
     pub fn control_address(&self) -> SocketAddr {
         self.control.address()
