@@ -8,6 +8,9 @@ cd "$(dirname "$0")"
 
 WASM_TARGET=wasm32-unknown-unknown
 
+# What the tests want of Python, whose clients nobody here has written.
+PYTHON_PACKAGES="websockets==15.0.1"
+
 say() {
     printf 'setup: %s\n' "$*" >&2
 }
@@ -132,12 +135,34 @@ need_lints() {
     rustup component add clippy rustfmt >&2 || fail "clippy and rustfmt are needed: add them, then run this again"
 }
 
+# A place of their own for Python packages, in the target folder, where the tests look for it.
+need_python() {
+    python="${CARGO_TARGET_DIR:-target}/python"
+    if [ "$(cat "$python/packages" 2>/dev/null)" = "$PYTHON_PACKAGES" ] && "$python/bin/python" -c '' 2>/dev/null; then
+        return
+    fi
+    if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+        install_packages python3 python3-venv ||
+            fail "the tests need Python with its module venv: install python3 and python3-venv, then run this again"
+    fi
+    say "installing into $python: $PYTHON_PACKAGES"
+    # shellcheck disable=SC2086 # The words are package names.
+    python3 -m venv --clear "$python" >&2 &&
+        "$python/bin/python" -m pip install --quiet --disable-pip-version-check $PYTHON_PACKAGES >&2 ||
+        fail "the Python packages that the tests need could not be installed: $PYTHON_PACKAGES; is there a network?"
+    # Last, so that what was interrupted is done again.
+    printf '%s\n' "$PYTHON_PACKAGES" >"$python/packages"
+}
+
 need_rust
 need_c_compiler
 need_just
 need_wasm_target
 case "${1:-}" in
     lint | ci) need_lints ;;
+esac
+case "${1:-}" in
+    test | ci) need_python ;;
 esac
 
 say "everything needed is there"

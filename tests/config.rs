@@ -76,14 +76,17 @@ pub struct Guest {
     kind: String,
     file: PathBuf,
     grants: Vec<String>,
+    /// Further keys of its entry.
+    entry: String,
     config: String,
 }
 
 impl Guest {
-    /// A guest with every grant that its kind can have.
+    /// A guest with every grant that its kind can have; a service may connect to this machine.
     pub fn new(name: &str, kind: &str, file: impl Into<PathBuf>) -> Self {
         let grants: &[&str] = match kind {
-            "game" => &["timers", "tasks", "events", "entities", "kv", "gate", "metrics"],
+            "game" => &["timers", "tasks", "events", "entities", "kv", "services", "gate", "metrics"],
+            "service" => &["services", "sockets", "gate", "metrics"],
             "job" => &["metrics"],
             _ => &["entities", "kv", "metrics"],
         };
@@ -92,8 +95,15 @@ impl Guest {
             kind: kind.to_owned(),
             file: file.into(),
             grants: grants.iter().map(ToString::to_string).collect(),
+            entry: if kind == "service" { "sockets = [\"127.0.0.1:*\"]\n".to_owned() } else { String::new() },
             config: String::new(),
         }
+    }
+
+    /// Sets a key of the guest's entry to a value, written as in TOML.
+    pub fn key(mut self, key: &str, value: impl ToString) -> Self {
+        writeln!(self.entry, "{key} = {}", value.to_string()).expect("a string takes everything");
+        self
     }
 
     /// Sets a key of the guest's own table to a value, written as in TOML.
@@ -114,10 +124,9 @@ impl Guest {
     }
 
     fn to_toml(&self) -> String {
-        let Self { name, kind, file, grants, config } = self;
-        format!(
-            "[[guests]]\nname = {name:?}\nkind = {kind:?}\nfile = {file:?}\ngrants = {grants:?}\n[guests.config]\n{config}"
-        )
+        let Self { name, kind, file, grants, entry, config } = self;
+        let needed = format!("name = {name:?}\nkind = {kind:?}\nfile = {file:?}\ngrants = {grants:?}");
+        format!("[[guests]]\n{needed}\n{entry}[guests.config]\n{config}")
     }
 }
 

@@ -71,7 +71,7 @@ impl World {
         let mut process =
             command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program can be started");
         let log = Log::follow(process.stderr.take().expect("it was asked for"));
-        Starting(Host { process, log, gate: ([0; 4], 0).into(), world: self.clone() })
+        Starting(Host { process, log, gate: ([0; 4], 0).into(), websocket: None, world: self.clone() })
     }
 
     /// Starts the program, which must fail, and answers the line that says why.
@@ -88,8 +88,9 @@ impl Starting {
     pub fn wait(self) -> Host {
         let Self(mut host) = self;
         let line = host.log.wait_for(&["the world runs", "gate="]);
-        let gate = line.split_whitespace().find_map(|word| word.strip_prefix("gate="));
-        host.gate = gate.and_then(|gate| gate.parse().ok()).expect("the line tells the gate's address");
+        let told = |key| line.split_whitespace().find_map(|word| word.strip_prefix(key)?.parse().ok());
+        host.gate = told("gate=").expect("the line tells the gate's address");
+        host.websocket = told("websocket=");
         host
     }
 
@@ -104,6 +105,7 @@ pub struct Host {
     process: Child,
     log: Log,
     gate: SocketAddr,
+    websocket: Option<SocketAddr>,
     /// The folder lives as long as the program.
     world: World,
 }
@@ -130,6 +132,11 @@ impl Host {
     /// The address of its gate.
     pub fn gate(&self) -> SocketAddr {
         self.gate
+    }
+
+    /// The address of its gate for WebSocket, which the configuration must ask for.
+    pub fn websocket(&self) -> SocketAddr {
+        self.websocket.expect("the configuration sets gate.websocket_listen")
     }
 
     /// A new client.

@@ -22,7 +22,7 @@ pub use host::{Host, Starting, Stopped, World, guest};
 pub use ledger::{EventId, Ran, assert_no_drift, wait_until_wall, wall_ms};
 pub use log::Log;
 pub use mount::Mount;
-pub use program::{failure_of, wheelhouse};
+pub use program::{failure_of, python, wheelhouse};
 pub use random::Random;
 
 /// How long anything is waited for. Far more than it takes, since other programs want the machine too.

@@ -25,6 +25,16 @@ fn find() -> PathBuf {
     program
 }
 
+/// A call of Python with the packages that the tests want, as `setup.sh` has installed them beside the program.
+pub fn python() -> Command {
+    let target = find().parent().and_then(Path::parent).map(Path::to_owned).expect("the program is in target/PROFILE");
+    let program = target.join("python/bin/python");
+    assert!(program.is_file(), "{} is not there: run `./setup.sh test`, which installs it", program.display());
+    let mut command = Command::new(program);
+    command.env("PYTHONDONTWRITEBYTECODE", "1").stdin(Stdio::null());
+    command
+}
+
 /// Runs a call that must fail: with status 1, nothing on standard output, and exactly one line on standard error, which
 /// is answered without the word `error:` in front.
 pub fn failure_of(command: &mut Command) -> String {

@@ -2,6 +2,7 @@
 
 mod broken_guest_files;
 mod broken_stores;
+mod client_command;
 mod clients;
 mod crash;
 mod durability;
@@ -14,7 +15,9 @@ mod hostile_tasks;
 mod hostile_thinkers;
 mod idle;
 mod meadow;
+mod operating_services;
 mod restarts;
 mod starts;
+mod strangers;
 mod transactions;
 mod wasi;

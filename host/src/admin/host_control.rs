@@ -30,7 +30,7 @@ pub trait HostControl: Send + Sync + 'static {
     fn cancel_task(&self, task: u64) -> impl Future<Output = Result<(), ControlError>> + Send;
 
     /// Everybody who has a mailbox: services, games and parts of the host.
-    fn services(&self) -> impl Future<Output = Result<RunningServices, ControlError>> + Send;
+    fn services(&self) -> impl Future<Output = Result<ServiceList, ControlError>> + Send;
 
     /// The messages that reached nobody.
     fn dead_letters(&self) -> impl Future<Output = Result<LostMessages, ControlError>> + Send;
@@ -63,7 +63,7 @@ pub trait HostControl: Send + Sync + 'static {
 
 /// Everybody who has a mailbox, and the totals.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct RunningServices {
+pub struct ServiceList {
     /// One for each, oldest first.
     pub list: Vec<ServiceEntry>,
     /// The totals.

@@ -23,7 +23,7 @@ pub use control_port::{BoundControlPort, ControlPort, ControlPortError};
 pub use data_dir::{DataDir, DataDirError};
 pub use event_json::event_sequence;
 pub use event_table::{EventTable, event_details};
-pub use host_control::{ControlError, HostControl, LostMessages, RunningServices};
+pub use host_control::{ControlError, HostControl, LostMessages, ServiceList};
 pub use options::{AdminOptionError, AdminOptions};
 pub use service_table::{dead_letter_table, service_table};
 pub use status::status_table;

@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::{
-    AdminOptions, BoundControlPort, ControlError, ControlPort, DataDir, HostControl, LostMessages, RunningServices,
+    AdminOptions, BoundControlPort, ControlError, ControlPort, DataDir, HostControl, LostMessages, ServiceList,
 };
 use crate::service::{DeadLetter, MemberKind, ServiceEntry, ServicesSnapshot};
 use crate::store::{Event, EventQuery, ListedEvent, Page};
@@ -94,9 +94,9 @@ impl HostControl for Host {
         Ok(())
     }
 
-    async fn services(&self) -> Result<RunningServices, ControlError> {
+    async fn services(&self) -> Result<ServiceList, ControlError> {
         self.hang().await;
-        Ok(RunningServices { list: members(), services: ServicesSnapshot { running: 1, ..Default::default() } })
+        Ok(ServiceList { list: members(), services: ServicesSnapshot { running: 1, ..Default::default() } })
     }
 
     async fn dead_letters(&self) -> Result<LostMessages, ControlError> {

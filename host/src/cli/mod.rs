@@ -3,6 +3,7 @@
 
 pub mod backup;
 pub mod cancel;
+pub mod client;
 pub mod completions;
 pub mod config;
 pub mod demo;
@@ -36,6 +37,8 @@ pub enum Command {
     Serve(serve::ServeArgs),
     /// Run a world with simulated clients over real sockets, and print a summary
     Demo(demo::DemoArgs),
+    /// Talk to a gate by hand: lines go as frames, frames come as lines
+    Client(client::ClientArgs),
     /// Show what the running host is doing
     Status(status::StatusArgs),
     /// End a step task or job of the running host
@@ -70,6 +73,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<()> {
     match command_line.command {
         Command::Serve(args) => serve::run(args),
         Command::Demo(args) => demo::run(args),
+        Command::Client(args) => client::run(args),
         Command::Status(args) => status::run(args),
         Command::Cancel(args) => cancel::run(args),
         Command::Services(args) => services::run(args),

@@ -27,6 +27,7 @@ pub fn run(args: ServeArgs) -> anyhow::Result<()> {
     let signals = host.runtime().block_on(async { StopSignals::listen() })?;
     tracing::info!(
         gate = %host.gate_address(),
+        websocket = host.websocket_address().map(tracing::field::display),
         control = %host.control_address(),
         data_dir = %config.data_dir.display(),
         "the world runs; Ctrl-C or SIGTERM saves and stops it"

@@ -121,10 +121,7 @@ impl LoopEngine {
 
 /// The largest memory that one of these guests may have. All places of a pool are of one size; what each guest may have of
 /// its place is checked when it grows.
-pub(crate) fn largest_memory<'a>(
-    guests: impl IntoIterator<Item = &'a GuestSettings>,
-    limits: &GuestLimits,
-) -> usize {
+pub(crate) fn largest_memory<'a>(guests: impl IntoIterator<Item = &'a GuestSettings>, limits: &GuestLimits) -> usize {
     let own = guests.into_iter().map(|guest| guest.max_memory_bytes(limits));
     own.fold(limits.max_memory_bytes(), usize::max)
 }

@@ -46,7 +46,8 @@ impl EpochTicker {
     pub fn start(engines: Vec<Engine>) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);
-        let thread = thread::Builder::new().name("wheelhouse-epoch".into()).spawn(move || tick(&engines, &of_thread))?;
+        let thread =
+            thread::Builder::new().name("wheelhouse-epoch".into()).spawn(move || tick(&engines, &of_thread))?;
         Ok(Self { shared, thread: Some(thread) })
     }
 

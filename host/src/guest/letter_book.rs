@@ -23,25 +23,53 @@ const MAX_WATCHED: usize = 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Letter {
     /// A message that wants no answer.
-    Send { to: u64, payload: Bytes },
+    Send {
+        to: u64,
+        payload: Bytes,
+    },
     /// A request; with an object, the call of one of its methods.
-    Request { to: u64, session: u64, object: Option<u64>, payload: Bytes, limit_ms: Option<u32> },
+    Request {
+        to: u64,
+        session: u64,
+        object: Option<u64>,
+        payload: Bytes,
+        limit_ms: Option<u32>,
+    },
     /// Start a service under this handle.
-    Launch { handle: u64, guest: String, arguments: Bytes },
+    Launch {
+        handle: u64,
+        guest: String,
+        arguments: Bytes,
+    },
     /// End a service.
     Kill(u64),
-    Register { name: String, service: u64 },
+    Register {
+        name: String,
+        service: u64,
+    },
     Unregister(String),
-    Publish { channel: String, payload: Bytes },
-    Subscribe { id: u64, channel: String },
+    Publish {
+        channel: String,
+        payload: Bytes,
+    },
+    Subscribe {
+        id: u64,
+        channel: String,
+    },
     Unsubscribe(u64),
     /// Publish a shared blob.
-    PutShared { name: String, blob: Vec<u8> },
+    PutShared {
+        name: String,
+        blob: Vec<u8>,
+    },
     RemoveShared(String),
     Watch(String),
     Unwatch(String),
     /// Bind a connection to a member.
-    Bind { connection: u64, to: u64 },
+    Bind {
+        connection: u64,
+        to: u64,
+    },
 }
 
 impl Letter {

@@ -88,7 +88,6 @@ impl InstanceState {
         self
     }
 
-
     /// The stage that the call was lent.
     pub(super) fn stage(&mut self) -> wasmtime::Result<&mut Stage> {
         match &mut self.stage {

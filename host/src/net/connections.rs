@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 
 use super::counters::Counters;
 use super::frame::FrameTooLarge;
+use super::framing::Framing;
 use super::link::{Call, Link};
 use super::{CloseReason, ConnectionId, ConnectionsSnapshot, GateOptions, lock};
 
@@ -109,6 +110,11 @@ impl Connections {
         call == Call::Needed
     }
 
+    /// Whether a connection is there and not closing.
+    pub fn is_open(&self, connection: ConnectionId) -> bool {
+        self.read_links().get(&connection).is_some_and(|link| link.closed().is_none())
+    }
+
     /// What the gate has counted until now. Takes no lock.
     pub fn snapshot(&self) -> ConnectionsSnapshot {
         self.shared.counters.snapshot()
@@ -118,14 +124,19 @@ impl Connections {
         &self.shared.counters
     }
 
-    /// Adds a connection under a new id. It is there until the answer is dropped.
-    pub(crate) fn register(&self) -> Registered {
+    /// Adds a connection at the port of `framing` under a new id. It is there until the answer is dropped.
+    pub(super) fn register_at(&self, framing: Framing) -> Registered {
         let id = self.shared.next_id.fetch_add(1, Relaxed);
-        let link = Arc::new(Link::new(id, self.shared.max_backlog_bytes));
-        self.shared.counters.accepted.fetch_add(1, Relaxed);
-        self.shared.counters.open.fetch_add(1, Relaxed);
+        let link = Arc::new(Link::new(id, framing, self.shared.max_backlog_bytes));
+        self.shared.counters.accepted(framing);
         self.write_links().insert(id, Arc::clone(&link));
         Registered { connections: self.clone(), link }
+    }
+
+    /// A connection without a client, for tests of what sends.
+    #[cfg(test)]
+    pub(crate) fn register(&self) -> Registered {
+        self.register_at(Framing::Lengths)
     }
 
     /// Closes all, as `close` does for one.
@@ -183,7 +194,7 @@ impl Drop for Registered {
         let _ = self.link.close(CloseReason::Stopping);
         let reason = self.link.closed().unwrap_or(CloseReason::Stopping);
         self.connections.write_links().remove(&self.link.id);
-        self.connections.counters().closed(reason);
+        self.connections.counters().closed(self.link.framing, reason);
     }
 }
 
@@ -201,8 +212,9 @@ mod tests {
         let registered = connections.register();
         let id = registered.link.id;
         assert_eq!(connections.send(id, b"hello"), Ok(()));
+        assert!(connections.is_open(id));
         assert!(connections.close(id));
-        assert!(!connections.close(id));
+        assert!(!connections.close(id) && !connections.is_open(id));
         assert_eq!(connections.send(id, b"late"), Err(SendError::Closed { connection: id }));
         drop(registered);
         assert_eq!(connections.send(id, b"later"), Err(SendError::Unknown { connection: id }));

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use serde::Serialize;
 
+use super::framing::Framing;
+
 /// Why a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -22,15 +24,17 @@ pub enum CloseReason {
     FrameTooLarge,
     /// Limit: more frames than `gate.max_frames_per_second` and its burst allow.
     FrameRate,
-    /// Limit: no whole frame for `gate.idle_timeout_s`.
+    /// Limit: no whole frame for `gate.idle_timeout_s`, or no whole handshake for `gate.handshake_timeout_ms`.
     Idle,
     /// Limit: more than `gate.max_backlog_kb` waiting to be written to a client that does not read.
     Backlog,
+    /// Limit: what came is not what this port speaks: TLS, or binary messages over WebSocket.
+    Protocol,
 }
 
 impl CloseReason {
     /// Every reason, in the order of declaration.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::ClientLeft,
         Self::ConnectionLost,
         Self::HostClosed,
@@ -39,6 +43,7 @@ impl CloseReason {
         Self::FrameRate,
         Self::Idle,
         Self::Backlog,
+        Self::Protocol,
     ];
 
     /// Its name in the status, in snake case.
@@ -52,12 +57,13 @@ impl CloseReason {
             Self::FrameRate => "frame_rate",
             Self::Idle => "idle",
             Self::Backlog => "backlog",
+            Self::Protocol => "protocol",
         }
     }
 
     /// True when the client broke a limit. Such a connection is cut off at once; others are first sent what waits.
     pub fn is_limit(self) -> bool {
-        matches!(self, Self::FrameTooLarge | Self::FrameRate | Self::Idle | Self::Backlog)
+        matches!(self, Self::FrameTooLarge | Self::FrameRate | Self::Idle | Self::Backlog | Self::Protocol)
     }
 }
 
@@ -65,6 +71,8 @@ impl CloseReason {
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub open: AtomicU64,
+    /// Of the open ones, those at the port for WebSocket.
+    pub websocket: AtomicU64,
     pub accepted: AtomicU64,
     pub refused: AtomicU64,
     pub accept_errors: AtomicU64,
@@ -76,10 +84,22 @@ pub(super) struct Counters {
 }
 
 impl Counters {
+    /// A connection has come.
+    pub fn accepted(&self, framing: Framing) {
+        self.accepted.fetch_add(1, Relaxed);
+        self.open.fetch_add(1, Relaxed);
+        if framing == Framing::WebSocket {
+            self.websocket.fetch_add(1, Relaxed);
+        }
+    }
+
     /// A connection is gone, socket and all.
-    pub fn closed(&self, reason: CloseReason) {
+    pub fn closed(&self, framing: Framing, reason: CloseReason) {
         self.closed_by[reason as usize].fetch_add(1, Relaxed);
         self.open.fetch_sub(1, Relaxed);
+        if framing == Framing::WebSocket {
+            self.websocket.fetch_sub(1, Relaxed);
+        }
     }
 
     pub fn snapshot(&self) -> ConnectionsSnapshot {
@@ -87,6 +107,7 @@ impl Counters {
             CloseReason::ALL.iter().map(|&why| (why.name(), self.closed_by[why as usize].load(Relaxed))).collect();
         ConnectionsSnapshot {
             open: self.open.load(Relaxed),
+            websocket: self.websocket.load(Relaxed),
             accepted: self.accepted.load(Relaxed),
             closed: closed_by.values().sum(),
             refused: self.refused.load(Relaxed),
@@ -105,6 +126,8 @@ impl Counters {
 pub struct ConnectionsSnapshot {
     /// Connections whose sockets are open now.
     pub open: u64,
+    /// Those of them that came by the port for WebSocket.
+    pub websocket: u64,
     /// Connections let in since the start.
     pub accepted: u64,
     /// Connections that ended, for whatever reason.
@@ -147,12 +170,15 @@ mod tests {
     #[test]
     fn closed_is_the_sum_of_its_reasons() {
         let counters = Counters::default();
-        counters.open.store(3, Relaxed);
-        counters.closed(CloseReason::Idle);
-        counters.closed(CloseReason::Idle);
-        counters.closed(CloseReason::ClientLeft);
+        for framing in [Framing::Lengths, Framing::Lengths, Framing::WebSocket] {
+            counters.accepted(framing);
+        }
+        assert_eq!(counters.snapshot().websocket, 1);
+        counters.closed(Framing::Lengths, CloseReason::Idle);
+        counters.closed(Framing::WebSocket, CloseReason::Idle);
+        counters.closed(Framing::Lengths, CloseReason::ClientLeft);
         let snapshot = counters.snapshot();
-        assert_eq!((snapshot.open, snapshot.closed), (0, 3));
+        assert_eq!((snapshot.accepted, snapshot.open, snapshot.websocket, snapshot.closed), (3, 0, 0, 3));
         assert_eq!(snapshot.closed_for(CloseReason::Idle), 2);
         assert_eq!(serde_json::to_value(&snapshot).unwrap()["closed_by"]["client_left"], 1);
     }

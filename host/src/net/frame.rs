@@ -10,9 +10,6 @@ pub const HEADER_BYTES: usize = 2;
 /// The longest payload that the prefix can announce, in bytes.
 pub const MAX_PAYLOAD_BYTES: usize = u16::MAX as usize;
 
-/// How much room a read gets at least. Memory follows what arrived, not what a header announced.
-const READ_CHUNK_BYTES: usize = 8 * 1024;
-
 /// A payload longer than the limit, announced by a peer or given to [`encode`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("a frame of {payload_bytes} bytes is over the limit of {limit_bytes} bytes")]
@@ -34,6 +31,22 @@ pub fn encode(payload: &[u8], into: &mut BytesMut) -> Result<(), FrameTooLarge> 
     Ok(())
 }
 
+/// Adds to bytes that wait to be decoded. Where none wait, the old memory is left to the payloads that were cut from it.
+pub(super) fn append(arrived: &mut BytesMut, bytes: &[u8]) {
+    if arrived.is_empty() {
+        *arrived = BytesMut::from(bytes);
+    } else {
+        arrived.extend_from_slice(bytes);
+    }
+}
+
+/// Gives back the memory of bytes that are all decoded: a connection that is quiet holds none.
+pub(super) fn release(arrived: &mut BytesMut) {
+    if arrived.is_empty() {
+        *arrived = BytesMut::new();
+    }
+}
+
 /// Cuts a stream of bytes, arriving in pieces of any size, into payloads.
 #[derive(Debug)]
 pub struct Decoder {
@@ -47,16 +60,16 @@ impl Decoder {
         Self { arrived: BytesMut::new(), max_payload_bytes }
     }
 
-    /// Where the next bytes read go: never without room, so a read of zero bytes means the end of the stream.
-    pub fn space(&mut self) -> &mut BytesMut {
-        self.arrived.reserve(READ_CHUNK_BYTES);
-        &mut self.arrived
+    /// Takes the next bytes of the stream. Memory follows what arrived, not what a header announced.
+    pub fn append(&mut self, bytes: &[u8]) {
+        append(&mut self.arrived, bytes);
     }
 
     /// The next whole payload, or `None` until more bytes arrive. A length over the limit is an error as soon as the
     /// prefix is there, and stays one: the stream cannot be followed beyond it.
     pub fn next_frame(&mut self) -> Result<Option<Bytes>, FrameTooLarge> {
         let Some(&[high, low]) = self.arrived.first_chunk::<HEADER_BYTES>() else {
+            release(&mut self.arrived);
             return Ok(None);
         };
         let payload_bytes = usize::from(u16::from_be_bytes([high, low]));
@@ -108,7 +121,7 @@ mod tests {
         while !rest.is_empty() {
             let (chunk, after) = rest.split_at((*lengths.next().unwrap()).min(rest.len()));
             rest = after;
-            decoder.space().extend_from_slice(chunk);
+            decoder.append(chunk);
             loop {
                 match decoder.next_frame() {
                     Ok(Some(frame)) => frames.push(frame.to_vec()),
@@ -159,7 +172,7 @@ mod tests {
     #[test]
     fn a_length_over_the_limit_is_refused_before_any_of_its_payload_arrives() {
         let mut decoder = Decoder::new(16);
-        decoder.space().extend_from_slice(&[0, 17]);
+        decoder.append(&[0, 17]);
         assert_eq!(decoder.next_frame(), Err(FrameTooLarge { payload_bytes: 17, limit_bytes: 16 }));
         assert_eq!(decoder.next_frame(), Err(FrameTooLarge { payload_bytes: 17, limit_bytes: 16 }));
     }
@@ -168,10 +181,10 @@ mod tests {
     fn a_stream_may_end_between_frames_only() {
         let mut decoder = Decoder::new(16);
         assert!(decoder.is_between_frames());
-        decoder.space().extend_from_slice(&[0, 2, b'h']);
+        decoder.append(&[0, 2, b'h']);
         assert_eq!(decoder.next_frame(), Ok(None));
         assert!(!decoder.is_between_frames());
-        decoder.space().extend_from_slice(b"i");
+        decoder.append(b"i");
         assert_eq!(decoder.next_frame(), Ok(Some(Bytes::from_static(b"hi"))));
         assert!(decoder.is_between_frames());
     }

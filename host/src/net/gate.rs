@@ -1,7 +1,8 @@
-//! The listener for clients: binds, accepts, refuses what is too many, and stops in good order. The server opens it
-//! once; each accepted client becomes a connection of its own.
+//! The listeners for clients: bind, accept, refuse what is too many, and stop in good order. The server opens the gate
+//! once; each accepted client becomes a connection of its own, wherever it came in.
 
-use std::future::Future;
+use std::fmt;
+use std::future::{Future, pending};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,8 +14,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
-use super::{CloseReason, Connections, GateOptionError, GateOptions, GateSink, connection};
+use super::connection::{self, Terms};
+use super::framing::Framing;
+use super::tls::{self, TlsError};
+use super::{CloseReason, Connections, GateOptionError, GateOptions, GateSink};
 
 /// How long accepting rests after an error that has not to do with one client, such as too many open files: trying
 /// again at once would only burn the processor.
@@ -30,41 +35,66 @@ pub enum GateError {
     /// An option cannot be used.
     #[error(transparent)]
     Option(#[from] GateOptionError),
-    /// The address cannot be listened on.
-    #[error("cannot listen for clients on {address}: {error}; {mend}", mend = bind_mend(.error))]
+    /// An address cannot be listened on.
+    #[error("cannot listen for clients on {address}: {error}; {}", bind_mend(.key, .error))]
     Bind {
-        /// `gate.listen`.
+        /// `gate.listen` or `gate.websocket_listen`.
+        key: &'static str,
+        /// Its value.
         address: SocketAddr,
         /// What the system said.
         error: io::Error,
     },
+    /// The certificate or its key cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
 }
 
-fn bind_mend(error: &io::Error) -> &'static str {
+fn bind_mend(key: &str, error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::AddrInUse => "stop the program that uses it, or set `gate.listen` to another port",
-        io::ErrorKind::AddrNotAvailable => "set `gate.listen` to an address of this machine",
-        io::ErrorKind::PermissionDenied => "set `gate.listen` to a port from 1024 up, or permit this one",
-        _ => "set `gate.listen` to an address that this machine can listen on",
+        io::ErrorKind::AddrInUse => format!("stop the program that uses it, or set `{key}` to another port"),
+        io::ErrorKind::AddrNotAvailable => format!("set `{key}` to an address of this machine"),
+        io::ErrorKind::PermissionDenied => format!("set `{key}` to a port from 1024 up, or permit this one"),
+        _ => format!("set `{key}` to an address that this machine can listen on"),
     }
 }
 
-/// A gate that holds its address and lets nobody in yet.
-#[derive(Debug)]
+/// A gate that holds its addresses and lets nobody in yet.
 pub struct BoundGate {
-    listener: TcpListener,
+    listeners: Listeners,
     local_address: SocketAddr,
+    websocket_address: Option<SocketAddr>,
+    tls: Option<TlsAcceptor>,
     options: GateOptions,
 }
 
+impl fmt::Debug for BoundGate {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("BoundGate").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
 impl BoundGate {
-    /// Checks the options and takes the address, so that a port in use shows before anything else is started.
+    /// Checks the options, reads the certificate and takes the addresses, so that a port in use shows before anything
+    /// else is started.
     pub async fn bind(options: &GateOptions) -> Result<Self, GateError> {
         options.validate()?;
-        let failed = |error| GateError::Bind { address: options.listen, error };
-        let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
-        let local_address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, local_address, options: options.clone() })
+        let tls = tls::acceptor(options)?;
+        let (frames, local_address) = listen("gate.listen", options.listen).await?;
+        let (websocket, websocket_address) = match options.websocket_listen {
+            None => (None, None),
+            Some(address) => {
+                let (listener, address) = listen("gate.websocket_listen", address).await?;
+                (Some(listener), Some(address))
+            }
+        };
+        Ok(Self {
+            listeners: Listeners { frames, websocket },
+            local_address,
+            websocket_address,
+            tls,
+            options: options.clone(),
+        })
     }
 
     /// Where clients connect to: with port 0 in the options, the port that the system chose.
@@ -72,30 +102,49 @@ impl BoundGate {
         self.local_address
     }
 
+    /// Where clients connect to that speak WebSocket, if there is a port for them.
+    pub fn websocket_address(&self) -> Option<SocketAddr> {
+        self.websocket_address
+    }
+
     /// Starts to let clients in. Must be called within a tokio runtime.
     pub fn open<S: GateSink>(self, connections: Connections, sink: Arc<S>) -> Gate {
         let (stop, stopped) = oneshot::channel();
-        let local_address = self.local_address;
-        let acceptor = tokio::spawn(run(self.listener, Arc::new(self.options), connections, sink, async move {
+        let Self { listeners, local_address, websocket_address, tls, options } = self;
+        let terms = Arc::new(Terms { options, tls, sink });
+        let acceptor = tokio::spawn(run(listeners, terms, connections, async move {
             // A gate that was dropped without a stop stops as well.
             let _ = stopped.await;
         }));
-        Gate { local_address, stop, acceptor }
+        Gate { local_address, websocket_address, stop, acceptor }
     }
+}
+
+async fn listen(key: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), GateError> {
+    let failed = |error| GateError::Bind { key, address, error };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let local_address = listener.local_addr().map_err(failed)?;
+    Ok((listener, local_address))
 }
 
 /// A gate that lets clients in, until it is stopped or dropped.
 #[derive(Debug)]
 pub struct Gate {
     local_address: SocketAddr,
+    websocket_address: Option<SocketAddr>,
     stop: oneshot::Sender<()>,
     acceptor: JoinHandle<()>,
 }
 
 impl Gate {
-    /// Where clients connect to.
+    /// Where clients connect to: with port 0 in the options, the port that the system chose.
     pub fn local_address(&self) -> SocketAddr {
         self.local_address
+    }
+
+    /// Where clients connect to that speak WebSocket, if there is a port for them.
+    pub fn websocket_address(&self) -> Option<SocketAddr> {
+        self.websocket_address
     }
 
     /// Lets nobody in any more, writes what was sent, closes all connections, and returns when all are gone: after
@@ -108,22 +157,45 @@ impl Gate {
     }
 }
 
-/// Where clients come from: the listener, or in a test one that fails.
+/// Where clients come from: the listeners, or in a test one that fails.
 trait AcceptSource: Send + 'static {
-    fn accept(&mut self) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> + Send;
+    fn accept(&mut self) -> impl Future<Output = io::Result<Arrival>> + Send;
 }
 
-impl AcceptSource for TcpListener {
-    async fn accept(&mut self) -> io::Result<(TcpStream, SocketAddr)> {
-        TcpListener::accept(self).await
+/// A client at the door.
+struct Arrival {
+    socket: TcpStream,
+    peer: SocketAddr,
+    framing: Framing,
+}
+
+/// The two ports.
+struct Listeners {
+    frames: TcpListener,
+    websocket: Option<TcpListener>,
+}
+
+impl AcceptSource for Listeners {
+    async fn accept(&mut self) -> io::Result<Arrival> {
+        let by_websocket = async {
+            match &self.websocket {
+                Some(listener) => listener.accept().await,
+                None => pending().await,
+            }
+        };
+        // Whichever is looked at first is left to chance, so that a rush at one port does not close the other.
+        let ((socket, peer), framing) = tokio::select! {
+            accepted = self.frames.accept() => (accepted?, Framing::Lengths),
+            accepted = by_websocket => (accepted?, Framing::WebSocket),
+        };
+        Ok(Arrival { socket, peer, framing })
     }
 }
 
 async fn run<S: GateSink>(
     mut source: impl AcceptSource,
-    options: Arc<GateOptions>,
+    terms: Arc<Terms<S>>,
     connections: Connections,
-    sink: Arc<S>,
     stopped: impl Future<Output = ()>,
 ) {
     let mut tasks = JoinSet::new();
@@ -136,7 +208,7 @@ async fn run<S: GateSink>(
             // Finished tasks are taken as they end, or their results would pile up.
             Some(ended) = tasks.join_next() => report(ended),
             accepted = source.accept() => match accepted {
-                Ok((stream, peer)) => admit(stream, peer, &options, &connections, &sink, &mut tasks),
+                Ok(arrival) => admit(arrival, &terms, &connections, &mut tasks),
                 Err(error) => {
                     let times = connections.counters().accept_errors.fetch_add(1, Relaxed) + 1;
                     if !is_of_one_client(&error) {
@@ -163,30 +235,24 @@ async fn run<S: GateSink>(
             }
         }
     };
-    if timeout(options.drain_timeout() + STOP_MARGIN, all_gone).await.is_err() {
+    if timeout(terms.options.drain_timeout() + STOP_MARGIN, all_gone).await.is_err() {
         tracing::warn!(connections = tasks.len() - 1, "the gate stopped before all its connections were done");
     }
     tasks.shutdown().await;
 }
 
-fn admit<S: GateSink>(
-    stream: TcpStream,
-    peer: SocketAddr,
-    options: &Arc<GateOptions>,
-    connections: &Connections,
-    sink: &Arc<S>,
-    tasks: &mut JoinSet<()>,
-) {
-    let counters = connections.counters();
-    if counters.open.load(Relaxed) >= options.max_connections as u64 {
+fn admit<S: GateSink>(arrival: Arrival, terms: &Arc<Terms<S>>, connections: &Connections, tasks: &mut JoinSet<()>) {
+    let Arrival { socket, peer, framing } = arrival;
+    let (counters, limit) = (connections.counters(), terms.options.max_connections);
+    if counters.open.load(Relaxed) >= limit as u64 {
         counters.refused.fetch_add(1, Relaxed);
-        tracing::debug!(%peer, limit = options.max_connections, "client refused: `gate.max_connections` are open");
+        tracing::debug!(%peer, limit, "client refused: `gate.max_connections` are open");
         return;
     }
-    let registered = connections.register();
-    let (options, connections, sink) = (Arc::clone(options), connections.clone(), Arc::clone(sink));
+    let registered = connections.register_at(framing);
+    let (terms, connections) = (Arc::clone(terms), connections.clone());
     tasks.spawn(async move {
-        connection::serve(stream, peer, registered, options, connections.counters(), sink).await;
+        connection::serve(socket, peer, registered, &terms, connections.counters()).await;
     });
 }
 
@@ -215,12 +281,13 @@ mod tests {
     }
 
     impl AcceptSource for Exhausted {
-        async fn accept(&mut self) -> io::Result<(TcpStream, SocketAddr)> {
+        async fn accept(&mut self) -> io::Result<Arrival> {
             if self.failures_left > 0 {
                 self.failures_left -= 1;
                 return Err(io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error()));
             }
-            self.listener.accept().await
+            let (socket, peer) = self.listener.accept().await?;
+            Ok(Arrival { socket, peer, framing: Framing::Lengths })
         }
     }
 
@@ -233,7 +300,8 @@ mod tests {
         let sink = EchoSink::shared(&connections);
         let source = Exhausted { failures_left: 3, listener };
         let (stop, stopped) = oneshot::channel::<()>();
-        let gate = tokio::spawn(run(source, Arc::new(options), connections.clone(), sink, async move {
+        let terms = Arc::new(Terms { options, tls: None, sink });
+        let gate = tokio::spawn(run(source, terms, connections.clone(), async move {
             let _ = stopped.await;
         }));
 

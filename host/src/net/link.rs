@@ -7,13 +7,15 @@ use bytes::BytesMut;
 use tokio::sync::Notify;
 
 use super::connections::SendError;
-use super::frame::{HEADER_BYTES, encode};
-use super::{CloseReason, ConnectionId, lock};
+use super::frame::FrameTooLarge;
+use super::framing::Framing;
+use super::{CloseReason, ConnectionId, lock, websocket};
 
 /// One connection, as seen from both sides.
 #[derive(Debug)]
 pub(super) struct Link {
     pub id: ConnectionId,
+    pub framing: Framing,
     max_backlog_bytes: usize,
     outgoing: Mutex<Outgoing>,
     /// Wakes the writing half of the task when it rests because nothing waited.
@@ -43,23 +45,42 @@ pub(super) enum Call {
 }
 
 impl Link {
-    pub fn new(id: ConnectionId, max_backlog_bytes: usize) -> Self {
-        Self { id, max_backlog_bytes, outgoing: Mutex::default(), writer: Notify::new(), reader: Notify::new() }
+    pub fn new(id: ConnectionId, framing: Framing, max_backlog_bytes: usize) -> Self {
+        let (writer, reader) = (Notify::new(), Notify::new());
+        Self { id, framing, max_backlog_bytes, outgoing: Mutex::default(), writer, reader }
     }
 
     /// Queues one frame. If that breaks the backlog limit the connection is closed and what waited is given up. The
     /// second half of the answer says whether the task must be called, also when the first is an error.
     pub fn push(&self, payload: &[u8]) -> (Result<(), SendError>, Call) {
+        self.queue(self.framing.encoded_bytes(payload), |waiting| self.framing.encode(payload, waiting))
+    }
+
+    /// Queues the answer to a client's ping, under the same limit: a client that pings and does not read is as slow a
+    /// reader as any other.
+    pub fn push_pong(&self, ping: &[u8]) -> Call {
+        let encode = |waiting: &mut BytesMut| {
+            websocket::encode_pong(ping, waiting);
+            Ok(())
+        };
+        self.queue(websocket::encoded_bytes(ping), encode).1
+    }
+
+    fn queue(
+        &self,
+        frame_bytes: usize,
+        encode: impl FnOnce(&mut BytesMut) -> Result<(), FrameTooLarge>,
+    ) -> (Result<(), SendError>, Call) {
         let mut outgoing = lock(&self.outgoing);
         if outgoing.closed.is_some() {
             return (Err(SendError::Closed { connection: self.id }), Call::NotNeeded);
         }
         let backlog_bytes = outgoing.waiting.len() + outgoing.being_written_bytes;
-        if backlog_bytes > 0 && backlog_bytes + HEADER_BYTES + payload.len() > self.max_backlog_bytes {
+        if backlog_bytes > 0 && backlog_bytes + frame_bytes > self.max_backlog_bytes {
             let call = outgoing.close(CloseReason::Backlog);
             return (Err(SendError::Backlog { connection: self.id, backlog_bytes }), call);
         }
-        if let Err(too_large) = encode(payload, &mut outgoing.waiting) {
+        if let Err(too_large) = encode(&mut outgoing.waiting) {
             return (Err(SendError::TooLarge(too_large)), Call::NotNeeded);
         }
         let call = if outgoing.called { Call::NotNeeded } else { Call::Needed };
@@ -145,7 +166,7 @@ mod tests {
     const LIMIT: usize = 100;
 
     fn link() -> Link {
-        Link::new(1, LIMIT)
+        Link::new(1, Framing::Lengths, LIMIT)
     }
 
     #[test]
@@ -198,6 +219,17 @@ mod tests {
     }
 
     #[test]
+    fn pongs_that_nobody_reads_break_the_backlog_as_frames_do() {
+        let link = Link::new(1, Framing::WebSocket, LIMIT);
+        for _ in 0..5 {
+            assert_ne!((link.push_pong(&[7; 18]), link.closed()), (Call::Needed, Some(CloseReason::Backlog)));
+        }
+        assert_eq!(link.closed(), None, "five times 20 bytes are exactly {LIMIT}");
+        assert_eq!(link.push_pong(&[]), Call::Needed);
+        assert_eq!(link.closed(), Some(CloseReason::Backlog));
+    }
+
+    #[test]
     fn closing_keeps_what_was_sent_before_and_the_first_reason() {
         let link = link();
         assert!(link.push(b"bye").0.is_ok());
@@ -212,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_payload_too_long_for_the_framing_is_refused_and_the_connection_stays() {
-        let link = Link::new(1, 1 << 20);
+        let link = Link::new(1, Framing::Lengths, 1 << 20);
         assert!(matches!(link.push(&vec![0; 65536]), (Err(SendError::TooLarge(_)), Call::NotNeeded)));
         assert_eq!(link.push(b"fine"), (Ok(()), Call::Needed));
     }

@@ -1,6 +1,7 @@
 //! The table `[gate]` of the configuration: where clients are listened for, and the limits each of them lives under.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,15 @@ use super::frame::MAX_PAYLOAD_BYTES;
 pub struct GateOptions {
     /// Where clients connect; port 0 lets the system choose.
     pub listen: SocketAddr,
-    /// Connections open at once; more are refused.
+    /// Where clients connect that speak WebSocket; nowhere if absent.
+    pub websocket_listen: Option<SocketAddr>,
+    /// The certificate, with those that vouch for it, in PEM. With it both ports speak TLS.
+    pub tls_certificate: Option<PathBuf>,
+    /// The key of that certificate, in PEM.
+    pub tls_key: Option<PathBuf>,
+    /// How long a client may take from its connection to the end of the handshakes of TLS and WebSocket.
+    pub handshake_timeout_ms: u64,
+    /// Connections open at once, at both ports together; more are refused.
     pub max_connections: usize,
     /// The longest payload a client may send, at most 65535. What the host sends is limited by the framing alone.
     pub max_frame_bytes: usize,
@@ -34,6 +43,10 @@ impl Default for GateOptions {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7171)),
+            websocket_listen: None,
+            tls_certificate: None,
+            tls_key: None,
+            handshake_timeout_ms: 5000,
             max_connections: 10_000,
             max_frame_bytes: 16 * 1024,
             max_frames_per_second: 200,
@@ -44,6 +57,12 @@ impl Default for GateOptions {
         }
     }
 }
+
+/// What is wrong with a certificate without a key.
+pub(crate) const LONELY_CERTIFICATE: &str = "TLS takes a key too: set `gate.tls_key`, or leave both out";
+
+/// What is wrong with a key without a certificate.
+pub(crate) const LONELY_KEY: &str = "TLS takes a certificate too: set `gate.tls_certificate`, or leave both out";
 
 /// An option that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -61,6 +80,7 @@ impl GateOptions {
     /// Refuses the first value that cannot work, naming its key.
     pub fn validate(&self) -> Result<(), GateOptionError> {
         let positive = [
+            ("gate.handshake_timeout_ms", self.handshake_timeout_ms),
             ("gate.max_connections", self.max_connections as u64),
             ("gate.max_frames_per_second", self.max_frames_per_second.into()),
             ("gate.frame_burst", self.frame_burst.into()),
@@ -80,7 +100,23 @@ impl GateOptions {
                 rule: "must be between 1 and 65535, the longest frame that the framing can carry",
             });
         }
-        Ok(())
+        match (&self.tls_certificate, &self.tls_key) {
+            (Some(certificate), None) => Err(GateOptionError {
+                key: "gate.tls_certificate",
+                value: format!("{:?}", certificate.display().to_string()),
+                rule: LONELY_CERTIFICATE,
+            }),
+            (None, Some(key)) => Err(GateOptionError {
+                key: "gate.tls_key",
+                value: format!("{:?}", key.display().to_string()),
+                rule: LONELY_KEY,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn handshake_timeout(&self) -> Duration {
+        Duration::from_millis(self.handshake_timeout_ms)
     }
 
     pub(super) fn idle_timeout(&self) -> Duration {
@@ -116,11 +152,27 @@ mod tests {
             "idle_timeout_s",
             "max_backlog_kb",
             "drain_timeout_ms",
+            "handshake_timeout_ms",
         ] {
             assert_eq!(refused(&format!("{key} = 0")), format!("gate.{key} = 0: must be at least 1"));
         }
         assert!(refused("max_frame_bytes = 0").starts_with("gate.max_frame_bytes = 0: must be between"));
         assert!(refused("max_frame_bytes = 65536").starts_with("gate.max_frame_bytes = 65536: must be between"));
+    }
+
+    #[test]
+    fn a_certificate_and_its_key_come_together_or_not_at_all() {
+        let refused = |text: &str| toml::from_str::<GateOptions>(text).unwrap().validate().unwrap_err().to_string();
+        assert_eq!(
+            refused("tls_certificate = 'gate.crt'"),
+            "gate.tls_certificate = \"gate.crt\": TLS takes a key too: set `gate.tls_key`, or leave both out"
+        );
+        assert_eq!(
+            refused("tls_key = 'gate.key'"),
+            "gate.tls_key = \"gate.key\": TLS takes a certificate too: set `gate.tls_certificate`, or leave both out"
+        );
+        let both = "tls_certificate = 'gate.crt'\ntls_key = 'gate.key'";
+        toml::from_str::<GateOptions>(both).unwrap().validate().unwrap();
     }
 
     #[test]

@@ -1,18 +1,21 @@
-//! What the tests of this room share: sinks that stand in for the loop, a gate on a port of the system's choice, and
-//! waiting on conditions under a limit.
+//! What the tests of this room share: sinks that stand in for the loop, a gate on ports of the system's choice and the
+//! ways into it, and waiting on conditions under a limit.
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tempfile::TempDir;
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::{
-    BoundGate, Client, ClientError, CloseReason, ConnectionId, Connections, Gate, GateOptions, GateSink, SinkClosed,
-    lock,
+    BoundGate, Client, ClientError, CloseReason, ConnectionId, Connections, Door, Gate, GateOptions, GateSink,
+    SinkClosed, Trust, lock,
 };
 
 /// Waits for `done`, and fails the test if that takes longer than any healthy machine needs.
@@ -41,6 +44,112 @@ pub async fn open(options: GateOptions) -> (Gate, Connections, Arc<EchoSink>) {
     let sink = EchoSink::shared(&connections);
     let gate = BoundGate::bind(&options).await.unwrap().open(connections.clone(), Arc::clone(&sink));
     (gate, connections, sink)
+}
+
+/// A certificate for this machine that vouches for itself, and its key.
+pub struct Certificate {
+    folder: TempDir,
+}
+
+impl Certificate {
+    pub fn new() -> Self {
+        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        let certificate = Self { folder: tempfile::tempdir().unwrap() };
+        std::fs::write(certificate.file(), made.cert.pem()).unwrap();
+        std::fs::write(certificate.key(), made.signing_key.serialize_pem()).unwrap();
+        certificate
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn file(&self) -> PathBuf {
+        self.folder.path().join("gate.crt")
+    }
+
+    pub fn key(&self) -> PathBuf {
+        self.folder.path().join("gate.key")
+    }
+}
+
+/// One of the ways into a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Way {
+    pub tls: bool,
+    pub websocket: bool,
+}
+
+impl Way {
+    pub const ALL: [Self; 4] = [
+        Self { tls: false, websocket: false },
+        Self { tls: false, websocket: true },
+        Self { tls: true, websocket: false },
+        Self { tls: true, websocket: true },
+    ];
+}
+
+/// A running gate over an [`EchoSink`] with both ports, and one of the ways into it.
+pub struct GateBy {
+    pub way: Way,
+    pub gate: Gate,
+    pub connections: Connections,
+    pub sink: Arc<EchoSink>,
+    door: Door,
+}
+
+impl GateBy {
+    pub async fn open(way: Way, limits: GateOptions) -> Self {
+        let mut gate_options =
+            GateOptions { listen: options().listen, websocket_listen: Some(options().listen), ..limits };
+        let mut door = Door { tls: None, websocket: way.websocket };
+        if way.tls {
+            let certificate = Certificate::new();
+            gate_options.tls_certificate = Some(certificate.file());
+            gate_options.tls_key = Some(certificate.key());
+            door.tls = Some(Trust::authorities(&certificate.file()).unwrap());
+            let (gate, connections, sink) = open(gate_options).await;
+            return Self { way, gate, connections, sink, door };
+        }
+        let (gate, connections, sink) = open(gate_options).await;
+        Self { way, gate, connections, sink, door }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        if self.way.websocket { self.gate.websocket_address().unwrap() } else { self.gate.local_address() }
+    }
+
+    /// A client that is let in.
+    pub async fn client(&self) -> Client {
+        within(Client::connect_by(&self.door, &self.address().to_string())).await.unwrap()
+    }
+
+    /// A client that has been answered.
+    pub async fn good_client(&self) -> Client {
+        let mut good = self.client().await;
+        assert!(echo(&mut good, b"hello").await.unwrap().is_some());
+        good
+    }
+
+    /// A client that has said nothing yet, not even of TLS or WebSocket.
+    pub async fn stranger(&self) -> TcpStream {
+        TcpStream::connect(self.address()).await.unwrap()
+    }
+
+    /// Waits until exactly one connection ended for `reason`, and then checks that `good` is still served.
+    pub async fn cut_off_alone(&self, reason: CloseReason, good: &mut Client) {
+        until(|| self.connections.snapshot().closed_for(reason) == 1).await;
+        let snapshot = self.connections.snapshot();
+        assert_eq!((snapshot.open, snapshot.closed), (1, 1), "by {:?}: {snapshot:?}", self.way);
+        assert_eq!(snapshot.websocket, u64::from(self.way.websocket));
+        assert_eq!(echo(good, b"me too?").await.unwrap().as_deref(), Some(b"me too?".as_slice()));
+    }
+
+    pub async fn stop(self) {
+        within(self.gate.stop()).await;
+        let snapshot = self.connections.snapshot();
+        assert_eq!((snapshot.open, snapshot.websocket), (0, 0));
+    }
 }
 
 /// Reads until the gate ends the connection, however rudely, and returns how many frames came before.

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use rustc_hash::FxHashMap;
 
+use super::bell::Bell;
 use super::board::Board;
 use super::checkpoints::Checkpoints;
 use super::committing::Committing;
@@ -16,16 +17,21 @@ use super::events::EventRuns;
 use super::guests::{FirstStart, Guests};
 use super::held_timers::HeldTimers;
 use super::host::StartError;
+use super::inboxes::{Inboxes, Replies};
+use super::letters::Letters;
 use super::outbox::Outbox;
+use super::service_view::PresentServices;
 use super::set_aside::SetAside;
 use super::simulation::HostSimulation;
 use super::thinking::Thinking;
 use crate::clock::SharedClock;
 use crate::guest::contract::sim::types::Occasion;
 use crate::guest::{
-    EventBook, GuestCode, GuestCounters, GuestId, GuestKind, GuestLimits, GuestSettings, GuestState, Identity, LogLines, LoopEngine,
-    Stage, load, read_file,
+    EventBook, GuestCode, GuestCounters, GuestId, GuestKind, GuestLimits, GuestSettings, GuestState, Identity,
+    LetterBook, LogLines, LoopEngine, Stage, load, read_file,
 };
+use crate::net::Connections;
+use crate::service::{MemberKind, Services};
 use crate::store::{Agenda, Loaded, Reader, StoredGuest};
 use crate::world::{ThinkerId, World, WorldSnapshot};
 
@@ -135,6 +141,9 @@ impl Thinkers {
 /// What the simulation is made of beside guests and what was stored.
 pub struct Parts {
     pub engine: LoopEngine,
+    pub services: Services,
+    pub connections: Connections,
+    pub bell: Bell,
     pub committing: Committing,
     pub outbox: Outbox,
     pub reader: Reader,
@@ -148,7 +157,7 @@ pub fn simulation(
     stored: Loaded,
     loaded: Vec<LoadedGuest>,
 ) -> Result<HostSimulation, StartError> {
-    let Parts { engine, committing, outbox, reader, board } = parts;
+    let Parts { engine, services, connections, bell, committing, outbox, reader, board } = parts;
     let agenda = Agenda::new(config.agenda_limits(), &stored.guests, stored.next_sequence);
     let agenda = agenda.exclusive(stored.is_exclusive);
     let events = EventBook::new(agenda, Some(Box::new(reader.clone())), config.max_handler_bytes());
@@ -156,6 +165,8 @@ pub fn simulation(
     let mut stage = Box::new(Stage::new(world, events, config.stage_limits()));
     let mut earlier: FxHashMap<Arc<str>, StoredGuest> =
         stored.guests.into_iter().map(|guest| (Arc::clone(&guest.name), guest)).collect();
+    stage.letters = LetterBook::new(Box::new(PresentServices { services: services.clone(), connections }));
+    let mut members = FxHashMap::default();
     let mut guests = Guests::default();
     for LoadedGuest { identity, kind, code, config_json } in loaded {
         let (id, name) = (identity.id, Arc::clone(&identity.name));
@@ -165,6 +176,7 @@ pub fn simulation(
         let Some(code) = code else { continue };
         if kind == GuestKind::Game {
             stage.events.add_guest(id, &name);
+            members.insert(id, services.add_member(MemberKind::Game, &name));
         }
         match kind {
             GuestKind::Game | GuestKind::Thinker => {
@@ -191,7 +203,10 @@ pub fn simulation(
     if let (None, Some(game)) = (guests.at_the_gate, config.gate_guest()) {
         tracing::error!(guest = game.name, "clients will be turned away: the game at the gate was refused; mend it");
     }
+    let replies = Replies::new(bell);
     Ok(HostSimulation {
+        inboxes: Inboxes::new(services.clone(), &members, replies.clone()),
+        letters: Letters::new(services, members, replies),
         stage: Some(stage),
         engine,
         guests,

@@ -1,6 +1,6 @@
 //! Batches on their way to the store. At the end of a turn what has been changed is handed to the writer, unless the
 //! writer is busy and the batch still small: then it grows with the next turn's. When a batch is on disk, the packets
-//! that waited for it leave. What the loop may do depends on the [`Disk`]; the loop itself never waits for it.
+//! and letters that waited for it leave. What the loop may do depends on the [`Disk`]; the loop itself never waits for it.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use crate::store::Writer;
 const BATCH_ROWS: usize = 4096;
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
-/// Packets that wait for the disk, at which nothing more is taken on.
+/// Packets and letters that wait for the disk, at which nothing more is taken on.
 const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
 
 /// What the disk lets the loop do.
@@ -93,6 +93,7 @@ impl HostSimulation {
             anyhow::bail!("{}", trouble.text);
         }
         self.outbox.release(committed);
+        self.release_letters(committed);
         let committing = &mut self.committing;
         while let Some((_, counts_as)) = committing.pending.pop_front_if(|(number, _)| *number <= committed) {
             committing.pending_batches -= counts_as;
@@ -101,7 +102,8 @@ impl HostSimulation {
             then();
         }
         let is_behind = committing.pending_batches > committing.max_pending_batches;
-        let too_much_waits = self.outbox.waiting_bytes() > MAX_WAITING_BYTES;
+        let waiting_bytes = self.outbox.waiting_bytes() + self.letters.waiting_bytes();
+        let too_much_waits = waiting_bytes > MAX_WAITING_BYTES;
         // What was accepted before a stop is finished though the disk is full: it was not acknowledged, and is lost only if
         // there is no room until the end.
         let takes_nothing = trouble.is_some() && cx.handle.is_running();

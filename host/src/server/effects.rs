@@ -1,8 +1,9 @@
 //! What a handler did beyond the world, carried out after it has returned: timers go on the wheel, tasks to the
-//! dispatcher, packets to the outbox; NPCs that woke or fell asleep get or lose their timers.
+//! dispatcher, packets to the outbox, letters to services; NPCs that woke or fell asleep get or lose their timers.
 
 use std::time::Duration;
 
+use super::letters::Outgoing;
 use super::simulation::{Cx, HostSimulation, Timer};
 use super::thinking::ThinkWheel;
 use crate::guest::{Committed, Effect};
@@ -50,8 +51,8 @@ impl HostSimulation {
                 self.cancel_task(task, cx);
             }
             Effect::Send { to, packet } => self.outbox.send(&to, &packet, after),
-            Effect::Letter { .. } => {}
             Effect::Close(connection) => self.outbox.close(connection, after),
+            Effect::Letter { from, letter } => self.post(Outgoing::Letter { from, letter }, after),
         }
     }
 

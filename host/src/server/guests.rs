@@ -203,6 +203,7 @@ impl HostSimulation {
             self.guests.failed_starts.remove(&id);
             if is_disabled {
                 self.stage().events.remove_guest(id);
+                self.close_inbox(id);
             }
             return;
         }

@@ -49,24 +49,17 @@ impl HostSimulation {
         result
     }
 
-    /// Calls a handler of the game at the gate.
-    fn handle_at_gate<T>(
+    /// A client's connection is bound to a game. One that refuses or fails has not taken it in, so it is closed.
+    pub(super) fn connected(
         &mut self,
-        what: &'static str,
+        game: GuestId,
+        connection: u64,
+        address: &str,
         cx: &mut Cx<'_>,
-        call: impl FnOnce(&Game, &mut Store<InstanceState>) -> Answer<T>,
-    ) -> Result<T, CallError> {
-        match self.guests.at_the_gate {
-            Some(game) => self.handle(game, what, cx, call),
-            None => Err(CallError::NotRunning),
-        }
-    }
-
-    /// A client has come. A game that refuses or fails has not taken it in, so it is closed.
-    pub(super) fn connected(&mut self, connection: u64, address: &str, cx: &mut Cx<'_>) -> Result<(), CallError> {
+    ) -> Result<(), CallError> {
         self.stage().connections.insert(connection);
         let taken_in =
-            self.handle_at_gate("on-connect", cx, |game, store| game.call_on_connect(store, connection, address));
+            self.handle(game, "on-connect", cx, |game, store| game.call_on_connect(store, connection, address));
         match &taken_in {
             Ok(()) => {}
             // It comes again later.
@@ -80,24 +73,37 @@ impl HostSimulation {
     }
 
     /// A client has sent a packet. What fails has been logged and counted.
-    pub(super) fn packet(&mut self, connection: u64, packet: &[u8], cx: &mut Cx<'_>) -> Result<(), CallError> {
-        let handled =
-            self.handle_at_gate("on-packet", cx, |game, store| game.call_on_packet(store, connection, packet));
+    pub(super) fn packet(
+        &mut self,
+        game: GuestId,
+        connection: u64,
+        packet: &[u8],
+        cx: &mut Cx<'_>,
+    ) -> Result<(), CallError> {
+        let handled = self.handle(game, "on-packet", cx, |game, store| game.call_on_packet(store, connection, packet));
         if let Err(CallError::NotRunning) = handled {
             self.packets_lost += 1;
             // Told at each doubling, since clients decide how many there are.
             if self.packets_lost.is_power_of_two() {
-                tracing::warn!(packets = self.packets_lost, "packets are lost while the game at the gate does not run");
+                tracing::warn!(packets = self.packets_lost, "packets are lost while their game does not run");
             }
         }
         handled
     }
 
-    /// A client is gone. Whatever the game does about it, no entity stays bound to the connection.
-    pub(super) fn disconnected(&mut self, connection: u64, cx: &mut Cx<'_>) -> Result<(), CallError> {
+    /// A client is gone, or bound elsewhere. Whatever the game does about it, no entity stays bound to the connection.
+    pub(super) fn disconnected(
+        &mut self,
+        game: GuestId,
+        connection: u64,
+        is_gone: bool,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), CallError> {
         self.stage().connections.remove(&connection);
-        self.outbox.forget(connection);
-        let told = self.handle_at_gate("on-disconnect", cx, |game, store| game.call_on_disconnect(store, connection));
+        if is_gone {
+            self.outbox.forget(connection);
+        }
+        let told = self.handle(game, "on-disconnect", cx, |game, store| game.call_on_disconnect(store, connection));
         if let Err(CallError::Unkept) = told {
             return told;
         }
@@ -191,6 +197,8 @@ impl HostSimulation {
         // Its thinker may have looked at anything.
         let stage = self.stage();
         stage.told_from = stage.newest_change();
-        let _ = self.handle_at_gate("on-intent", cx, |game, store| game.call_on_intent(store, intent));
+        if let Some(game) = self.guests.at_the_gate {
+            let _ = self.handle(game, "on-intent", cx, |game, store| game.call_on_intent(store, intent));
+        }
     }
 }

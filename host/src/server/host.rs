@@ -4,25 +4,26 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
 use super::assembly::{self, Parts, Thinkers};
+use super::bell::Bell;
 use super::board::{Board, HostStatus, StatusReader};
 use super::committing::Committing;
 use super::config::{Config, Invalid};
 use super::operator::Control;
 use super::outbox::Outbox;
+use super::router::Router;
 use super::services::RunningServices;
 use super::simulation::{HostSimulation, Item, TimerNames};
-use super::sink::LoopSink;
 use crate::admin::{BoundControlPort, ControlPort, ControlPortError, DataDir, DataDirError};
 use crate::clock::SharedClock;
 use crate::guest::{EngineError, LoopEngine};
 use crate::net::{BoundGate, Connections, Gate, GateError, first_connection_at};
-use crate::sim::{GameLoop, LoopCore, LoopFailure, LoopHandle, OptionError, Outcome};
+use crate::sim::{GameLoop, LoopCore, LoopFailure, OptionError, Outcome};
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Reader, Store, StoreError, Writer};
 use crate::world::WorldError;
@@ -126,29 +127,38 @@ impl Host {
         let store = open(data_dir.path())?;
         let mut stored = store.load()?;
         let loaded = assembly::load_guests(config, &engine)?;
-        let running_services =
-            RunningServices::load(config, loaded.len() as u32, cache_folder.as_deref(), &clock)?;
+        let running_services = RunningServices::load(config, loaded.len() as u32, cache_folder.as_deref(), &clock)?;
         let services = running_services.handle().clone();
         let of_loop = loaded.iter().map(|guest| Arc::clone(&guest.identity.counters));
         let counters = of_loop.chain(running_services.counters.iter().cloned()).collect();
         let mut thinkers = Thinkers::of(&loaded);
         thinkers.renumber(&mut stored.world, &stored.thinkers);
         // The loop, which is not there yet, looks around whenever something is on disk.
-        let bell: Arc<OnceLock<LoopHandle<Item>>> = Arc::default();
-        let rings = Arc::clone(&bell);
-        let on_change = Box::new(move || rings.get().into_iter().for_each(LoopHandle::nudge));
+        let bell = Bell::default();
+        let rings = bell.clone();
+        let on_change = Box::new(move || rings.ring());
         let writer = Writer::start(store.writer(thinkers.names().to_vec())?, Arc::clone(&clock), on_change)?;
         let reader = Reader::start(store)?;
         let board = Arc::new(Board::default());
         let outbox = Outbox::new(connections.clone(), gate_options.max_backlog_bytes());
         let committing = Committing::new(writer.clone(), config.store.max_pending_batches);
-        let parts = Parts { engine, committing, outbox, reader: reader.clone(), board: Arc::clone(&board) };
+        let parts = Parts {
+            engine,
+            services: services.clone(),
+            connections: connections.clone(),
+            bell: bell.clone(),
+            committing,
+            outbox,
+            reader: reader.clone(),
+            board: Arc::clone(&board),
+        };
         let simulation = assembly::simulation(config, parts, stored, loaded)?;
+        let routing = simulation.routing(config);
         let lateness = simulation.event_runs.lateness();
 
         let mut core = LoopCore::new(simulation, config.sim_options(), Arc::clone(&clock))?;
         name_timers(&mut core);
-        let _ = bell.set(core.handle());
+        bell.hang(core.handle());
         let game_loop = GameLoop::start(core).map_err(StartError::Thread)?;
         let status = StatusReader {
             handle: game_loop.handle().clone(),
@@ -161,7 +171,7 @@ impl Host {
             started: clock.now(),
             clock,
         };
-        let sink = Arc::new(LoopSink::new(game_loop.handle().clone()));
+        let router = Router::start(game_loop.handle().clone(), &services, connections.clone(), routing);
         let answering = Arc::new(Control {
             status: status.clone(),
             handle: game_loop.handle().clone(),
@@ -174,13 +184,18 @@ impl Host {
         // The queue has room and the loop has just started.
         let _ = game_loop.handle().try_post(Item::Start);
         running_services.launch_first(config);
-        let gate = runtime.block_on(async { bound_gate.open(connections, sink) });
+        let gate = runtime.block_on(async { bound_gate.open(connections, router) });
         Ok(Host { game_loop, gate, services: running_services, control, status, writer, reader, data_dir, runtime })
     }
 
     /// Where clients connect.
     pub fn gate_address(&self) -> SocketAddr {
         self.gate.local_address()
+    }
+
+    /// Where clients connect that speak WebSocket, if there is a port for them.
+    pub fn websocket_address(&self) -> Option<SocketAddr> {
+        self.gate.websocket_address()
     }
 
     /// Where operators' programs connect.

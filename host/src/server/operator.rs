@@ -2,6 +2,7 @@
 //! store answer. It waits for them and decides nothing.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -9,8 +10,8 @@ use serde_json::Value;
 use super::board::StatusReader;
 use super::event_orders::{Decision, EventOrder};
 use super::simulation::Item;
-use crate::admin::{ControlError, HostControl, LostMessages, RunningServices};
-use crate::service::{Handle, MemberKind, Services};
+use crate::admin::{ControlError, HostControl, LostMessages, ServiceList};
+use crate::service::{Handle, Member, MemberKind, Services};
 use crate::sim::{LoopHandle, Reply};
 use crate::store::{Event, EventQuery, ListedEvent, Page, Reader, Writer};
 
@@ -54,8 +55,8 @@ impl HostControl for Control {
         if was_running { Ok(()) } else { Err(ControlError::NoSuchTask { task }) }
     }
 
-    async fn services(&self) -> Result<RunningServices, ControlError> {
-        Ok(RunningServices { list: self.services.list(), services: self.services.snapshot() })
+    async fn services(&self) -> Result<ServiceList, ControlError> {
+        Ok(ServiceList { list: self.services.list(), services: self.services.snapshot() })
     }
 
     async fn dead_letters(&self) -> Result<LostMessages, ControlError> {
@@ -64,13 +65,7 @@ impl HostControl for Control {
     }
 
     async fn kill_service(&self, service: String) -> Result<u64, ControlError> {
-        // A name may look like a handle; where there is that handle, it is what was meant.
-        let by_handle = service.parse().ok().and_then(|handle| self.services.member(Handle(handle)));
-        let by_name = || self.services.query(&service).and_then(|handle| self.services.member(handle));
-        let Some(member) = by_handle.or_else(by_name) else { return Err(ControlError::NoSuchService { service }) };
-        if member.kind != MemberKind::Service {
-            return Err(ControlError::NotAService { service, kind: member.kind });
-        }
+        let member = service_named(&self.services, &service)?;
         if !self.services.kill(member.handle) {
             return Err(ControlError::NoSuchService { service });
         }
@@ -122,6 +117,55 @@ impl HostControl for Control {
     }
 }
 
+/// The service with that handle, or else with that name: a name may look like the handle of somebody else.
+fn service_named(services: &Services, text: &str) -> Result<Arc<Member>, ControlError> {
+    let by_handle = text.parse().ok().and_then(|handle| services.member(Handle(handle)));
+    let by_name = || services.query(text).and_then(|handle| services.member(handle));
+    let Some(member) = by_handle.or_else(by_name) else {
+        return Err(ControlError::NoSuchService { service: text.to_owned() });
+    };
+    match member.kind {
+        MemberKind::Service => Ok(member),
+        kind => Err(ControlError::NotAService { service: text.to_owned(), kind }),
+    }
+}
+
 fn unavailable(error: impl ToString) -> ControlError {
     ControlError::Unavailable { reason: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::{Handles, ServiceOptions};
+
+    /// What a member is, as the refusal to kill it tells.
+    fn kind_of(services: &Services, text: &str) -> Option<MemberKind> {
+        match service_named(services, text).map(|member| member.handle).unwrap_err() {
+            ControlError::NotAService { service, kind } if service == text => Some(kind),
+            ControlError::NoSuchService { service } if service == text => None,
+            other => panic!("{other}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_member_is_found_by_handle_before_name_and_only_services_are_killed() {
+        let runtime = tokio::runtime::Handle::current();
+        let services = Services::new(ServiceOptions::default(), 1024, Vec::new(), Handles::beginning_at(0), runtime);
+        let game = services.add_member(MemberKind::Game, "rules");
+        let native = services.add_member(MemberKind::Native, "logger");
+        services.register(&game.handle.to_string(), native.handle).unwrap();
+        services.register("007", native.handle).unwrap();
+        for (text, kind) in [
+            ("rules", Some(MemberKind::Game)),
+            ("logger", Some(MemberKind::Native)),
+            (&*game.handle.to_string(), Some(MemberKind::Game)),
+            ("007", Some(MemberKind::Native)),
+            ("rule", None),
+            ("0", None),
+            ("-1", None),
+        ] {
+            assert_eq!(kind_of(&services, text), kind, "{text}");
+        }
+    }
 }

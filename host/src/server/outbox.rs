@@ -64,6 +64,12 @@ impl Outbox {
         }
     }
 
+    /// The newest batch that anything for this client waits for; 0 where nothing waits.
+    pub fn newest_wait(&self, connection: u64) -> u64 {
+        let waiting = self.waiting.get(&connection).map(|queue| &queue.waiting);
+        waiting.into_iter().flatten().map(|(after, _)| *after).max().unwrap_or(0)
+    }
+
     fn must_wait(&self, connection: u64, after: u64) -> bool {
         after > self.committed || self.waiting.contains_key(&connection)
     }
@@ -158,6 +164,7 @@ mod tests {
         outbox.send(&[1], &packet("durable"), 5);
         outbox.send(&[1, 2], &packet("plain"), 0);
         assert_eq!(sent(), (1, 5), "only the other client's");
+        assert_eq!((outbox.newest_wait(1), outbox.newest_wait(2)), (5, 0));
         outbox.release(5);
         assert_eq!(sent(), (3, 17));
     }

@@ -44,8 +44,7 @@ impl RunningServices {
         if !settings.is_empty() {
             let limit = config.service.max_running;
             let of = settings.iter().copied();
-            let engine =
-                ServiceEngine::for_guests(of, &config.guest, limit, cache_folder, Arc::clone(clock))?;
+            let engine = ServiceEngine::for_guests(of, &config.guest, limit, cache_folder, Arc::clone(clock))?;
             for (place, settings) in settings.into_iter().enumerate() {
                 let id = GuestId(first_id + place as u32);
                 let (guest, counted) = load(config, settings, id, &engine)?;

@@ -77,7 +77,7 @@ impl Item {
         match self {
             Item::Connected { connection, .. }
             | Item::Packet { connection, .. }
-            | Item::Disconnected { connection } => Some(*connection),
+            | Item::Disconnected { connection, .. } => Some(*connection),
             _ => None,
         }
     }
@@ -108,9 +108,9 @@ impl HostSimulation {
 
     fn run_for_client(&mut self, item: &Item, cx: &mut Cx<'_>) -> Result<(), CallError> {
         match item {
-            Item::Connected { connection, address } => self.connected(*connection, address, cx),
-            Item::Packet { connection, packet, .. } => self.packet(*connection, packet, cx),
-            Item::Disconnected { connection } => self.disconnected(*connection, cx),
+            Item::Connected { game, connection, address } => self.connected(*game, *connection, address, cx),
+            Item::Packet { game, connection, packet, .. } => self.packet(*game, *connection, packet, cx),
+            Item::Disconnected { game, connection, is_gone } => self.disconnected(*game, *connection, *is_gone, cx),
             _ => Ok(()),
         }
     }

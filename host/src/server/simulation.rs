@@ -15,6 +15,8 @@ use super::event_pages::EventPages;
 use super::events::EventRuns;
 use super::guests::Guests;
 use super::held_timers::HeldTimers;
+use super::inboxes::Inboxes;
+use super::letters::Letters;
 use super::outbox::Outbox;
 use super::set_aside::SetAside;
 use super::tasks::{Ended, RunningTask};
@@ -27,12 +29,12 @@ use crate::world::EntityId;
 pub enum Item {
     /// Start the guests. The first item there is.
     Start,
-    /// A client has come.
-    Connected { connection: u64, address: String },
+    /// A client's connection is this game's from here on.
+    Connected { game: GuestId, connection: u64, address: String },
     /// A client has sent a packet, which has its place in the queue until it has run.
-    Packet { connection: u64, packet: bytes::Bytes, _place: OwnedSemaphorePermit },
-    /// A client is gone.
-    Disconnected { connection: u64 },
+    Packet { game: GuestId, connection: u64, packet: bytes::Bytes, _place: OwnedSemaphorePermit },
+    /// A client's connection is this game's no more: it is bound elsewhere, or the client is gone.
+    Disconnected { game: GuestId, connection: u64, is_gone: bool },
     /// An operator cancels a task. The answer is whether it ran.
     CancelTask { task: u64, reply: Reply<bool> },
     /// An operator decides about an event.
@@ -89,6 +91,10 @@ pub struct HostSimulation {
     pub(super) committing: Committing,
     /// The packets that wait for it.
     pub(super) outbox: Outbox,
+    /// What games tell services, and waits for it too.
+    pub(super) letters: Letters,
+    /// What services tell games.
+    pub(super) inboxes: Inboxes,
     pub(super) event_runs: EventRuns,
     pub(super) event_pages: EventPages,
     pub(super) checkpoints: Checkpoints,
@@ -194,6 +200,7 @@ impl crate::sim::Simulation for HostSimulation {
         self.decide_acts(cx);
         self.think_alone(cx);
         self.tell_of_ended_tasks(cx);
+        self.run_messages(cx);
         self.advance_checkpoint(cx);
         self.spent = false;
         self.hand_over();

@@ -51,9 +51,9 @@ pub fn load(engine: &ServiceEngine, settings: &GuestSettings, bytes: &[u8]) -> R
 /// Whether a component has a function type that is async, which only the concurrent engine takes.
 pub fn has_async_functions(component: &[u8]) -> bool {
     Parser::new(0).parse_all(component).any(|payload| match payload {
-        Ok(Payload::ComponentTypeSection(types)) => types
-            .into_iter()
-            .any(|found| matches!(found, Ok(ComponentType::Func(function)) if function.async_)),
+        Ok(Payload::ComponentTypeSection(types)) => {
+            types.into_iter().any(|found| matches!(found, Ok(ComponentType::Func(function)) if function.async_))
+        }
         _ => false,
     })
 }

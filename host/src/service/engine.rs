@@ -40,8 +40,7 @@ impl ServiceEngine {
                 .map_err(|error| EngineError::Memory { instances: max_running, message: format!("{error:#}") })
         };
         let (plain, concurrent) = (engine(false)?, engine(true)?);
-        let ticker =
-            EpochTicker::start(vec![plain.clone(), concurrent.clone()]).map_err(EngineError::Ticker)?;
+        let ticker = EpochTicker::start(vec![plain.clone(), concurrent.clone()]).map_err(EngineError::Ticker)?;
         Ok(Self { plain, concurrent, ticker: Arc::new(ticker), limits: Arc::new(limits.clone()), clock })
     }
 

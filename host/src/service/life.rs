@@ -61,13 +61,7 @@ pub(super) fn launch(
     Ok(member)
 }
 
-async fn live(
-    services: Services,
-    member: Arc<Member>,
-    guest: Arc<ServiceGuest>,
-    arguments: Bytes,
-    lineage: Lineage,
-) {
+async fn live(services: Services, member: Arc<Member>, guest: Arc<ServiceGuest>, arguments: Bytes, lineage: Lineage) {
     let began = guest.engine.clock().now();
     let engine = match guest.code {
         ServiceCode::Concurrent(_) => guest.engine.concurrent(),
@@ -190,7 +184,12 @@ fn start_again(services: &Services, guest: &Arc<ServiceGuest>, arguments: Bytes,
     services.shared.names.pass_on(before, handle);
     match launch(services, handle, guest, arguments, lineage) {
         Ok(member) => {
-            tracing::info!(guest = guest.name(), handle = member.handle.0, before = before.0, "a service was restarted");
+            tracing::info!(
+                guest = guest.name(),
+                handle = member.handle.0,
+                before = before.0,
+                "a service was restarted"
+            );
         }
         Err(error) => {
             services.shared.names.remove(handle);

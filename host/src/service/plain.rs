@@ -221,8 +221,7 @@ impl Actor<'_> {
         }
         let Message { source, subject, payload, request, place } = message;
         let session = request.as_ref().map(|request| request.session);
-        let message =
-            sim::services::Message { source: source.0, session, subject, payload: Vec::from(payload) };
+        let message = sim::services::Message { source: source.0, session, subject, payload: Vec::from(payload) };
         self.store.data_mut().in_hand.begin(source, request);
         self.begin_call(self.limit);
         let result = P::handle(exports, self.store, &message).await?;
@@ -257,11 +256,7 @@ impl Actor<'_> {
         heads.len()
     }
 
-    async fn deliver<P: Plain>(
-        &mut self,
-        exports: &P::Exports,
-        inbox: &mut VecDeque<Message>,
-    ) -> wasmtime::Result<()> {
+    async fn deliver<P: Plain>(&mut self, exports: &P::Exports, inbox: &mut VecDeque<Message>) -> wasmtime::Result<()> {
         self.begin_call(self.limit * BULK_DEADLINES);
         let count = self.bulk.heads.len();
         let in_hand = &mut self.store.data_mut().in_hand;

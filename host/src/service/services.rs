@@ -260,9 +260,7 @@ impl Services {
                 }
                 Ok(())
             }
-            Err(Refused::Full(message)) => {
-                Err((ServiceError::MailboxFull(member.mailbox.capacity() as u32), message))
-            }
+            Err(Refused::Full(message)) => Err((ServiceError::MailboxFull(member.mailbox.capacity() as u32), message)),
             Err(Refused::Closed(message)) => Err((gone(member.handle), message)),
         }
     }

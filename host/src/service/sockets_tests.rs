@@ -156,7 +156,7 @@ async fn a_service_has_only_so_many_sockets_and_those_that_ended_count_no_more()
     assert!(matches!(refused, Err(SocketError::TooMany(64))));
     drop(open.pop());
     assert!(matches!(world.hear().await.subject, Subject::SocketClosed(_)));
-    while world.places.available_permits() == 0 {
+    while world.sockets.places.available_permits() == 0 {
         tokio::task::yield_now().await;
     }
     world.connect().await;

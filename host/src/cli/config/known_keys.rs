@@ -15,6 +15,10 @@ pub fn full_shape() -> Value {
     config.gate.guest = Some(String::new());
     config.gate.watchdog = Some(String::new());
     config.service.threads = Some(1);
+    let gate = &mut config.gate.options;
+    gate.websocket_listen = Some(gate.listen);
+    gate.tls_certificate = Some(PathBuf::new());
+    gate.tls_key = Some(PathBuf::new());
     let mut guest = GuestSettings::new("", GuestKind::Game, PathBuf::new());
     guest.grants.push(Grant::Kv);
     guest.arguments = Some(String::new());

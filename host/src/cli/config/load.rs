@@ -107,6 +107,10 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, LoadError> {
     }
     let directory = file.parent().unwrap_or(Path::new(""));
     config.data_dir = directory.join(&config.data_dir);
+    let gate = &mut config.gate.options;
+    for file in [&mut gate.tls_certificate, &mut gate.tls_key].into_iter().flatten() {
+        *file = directory.join(&*file);
+    }
     for guest in &mut config.guests {
         guest.file = directory.join(&guest.file);
     }
@@ -212,7 +216,7 @@ impl ShapeCheck<'_> {
     }
 
     fn word(&mut self, value: &Spanned<DeValue<'_>>, word: &str, path: &KeyPath) {
-        if path.without_indices().ends_with(".listen") && word.parse::<SocketAddr>().is_err() {
+        if path.without_indices().ends_with("listen") && word.parse::<SocketAddr>().is_err() {
             self.wrong(value, path, "it must be an IP address and a port, like \"127.0.0.1:7171\"");
         }
         let Some(words) = known_keys::words_of(path) else { return };

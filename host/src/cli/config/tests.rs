@@ -66,6 +66,20 @@ fn each_bad_input_gets_its_own_line() {
             "w.toml:2: gate.listen is \"localhost\": it must be an IP address and a port, like \"127.0.0.1:7171\"",
         ),
         (
+            "[gate]\nwebsocket_listen = \"7172\"",
+            "w.toml:2: gate.websocket_listen is \"7172\": it must be an IP address and a port, like \"127.0.0.1:7171\"",
+        ),
+        ("[gate]\nhandshake_timeout_ms = 0", "w.toml:2: gate.handshake_timeout_ms is 0: it must be positive"),
+        (
+            "[gate]\ntls_certificate = \"gate.crt\"",
+            "w.toml:2: gate.tls_certificate is \"gate.crt\": TLS takes a key too: set `gate.tls_key`, or leave both out",
+        ),
+        (
+            "[gate]\n\ntls_key = \"gate.key\"",
+            "w.toml:3: gate.tls_key is \"gate.key\": TLS takes a certificate too: set `gate.tls_certificate`, or leave \
+             both out",
+        ),
+        (
             "[admin]\nlisten = \"0.0.0.0:80\"",
             "w.toml:2: admin.listen is \"0.0.0.0:80\": the control port must listen on a loopback address, \
              like \"127.0.0.1:0\"",
@@ -274,6 +288,10 @@ fn relative_paths_start_at_the_directory_of_the_file() {
     assert_eq!(config.guests[0].file, PathBuf::from("/etc/wheelhouse/rules.wasm"));
     let config = parse("data_dir = \"/var/lib/w\"", Path::new("/etc/w.toml")).unwrap();
     assert_eq!(config.data_dir, PathBuf::from("/var/lib/w"));
+    let tls = "[gate]\ntls_certificate = \"tls/gate.crt\"\ntls_key = \"/var/lib/gate.key\"";
+    let gate = parse(tls, Path::new("/etc/w.toml")).unwrap().gate.options;
+    assert_eq!(gate.tls_certificate, Some(PathBuf::from("/etc/tls/gate.crt")));
+    assert_eq!(gate.tls_key, Some(PathBuf::from("/var/lib/gate.key")));
 }
 
 #[test]
@@ -399,7 +417,7 @@ fn the_example_says_something_about_every_key() {
     for line in example.lines() {
         if let Some(heading) = line.strip_prefix('[') {
             section = heading.trim_matches(['[', ']']).to_owned();
-        } else if let Some((key, _)) = line.split_once(" = ").filter(|_| !line.starts_with('#')) {
+        } else if let Some((key, _)) = line.split_once(" = ").filter(|_| !line.starts_with("# ")) {
             let name = format!("{section}.{key}");
             // Each key is explained where it stands first; Meadow's own keys are explained together.
             let fresh = !section.ends_with(".config") && explained.insert(name.clone());

@@ -10,6 +10,7 @@ use super::problem::{Invalid, KeyPath, Problem, Step};
 use super::settings::Config;
 use crate::guest::component::grants_for;
 use crate::guest::{Grant, GuestKind, GuestSettings, RestartPolicy};
+use crate::net::{LONELY_CERTIFICATE, LONELY_KEY};
 
 /// The largest value of each number. They are far above what is useful, and keep a slip of the finger from asking for
 /// more memory than there is or for a time that overflows.
@@ -58,6 +59,7 @@ pub(crate) const LARGEST: &[(&str, u64)] = &[
     ("service.restart_pause_ms", 6_048_000),
     ("service.max_restarts", 1_000_000),
     ("service.max_shared_mb", 1_048_576),
+    ("gate.handshake_timeout_ms", 600_000),
     ("gate.max_connections", 1_000_000),
     // The length of a frame travels in two bytes.
     ("gate.max_frame_bytes", 65_535),
@@ -146,6 +148,13 @@ fn check_paths_and_addresses(config: &Config, problems: &mut Vec<Problem>) {
         let mend = "the control port must listen on a loopback address, like \"127.0.0.1:0\"";
         problems.push(Problem::with_value(KeyPath::of("admin.listen"), format!("\"{admin}\""), mend));
     }
+    let gate = &config.gate.options;
+    let (key, file, mend) = match (&gate.tls_certificate, &gate.tls_key) {
+        (Some(certificate), None) => ("gate.tls_certificate", certificate, LONELY_CERTIFICATE),
+        (None, Some(file)) => ("gate.tls_key", file, LONELY_KEY),
+        _ => return,
+    };
+    problems.push(Problem::with_value(KeyPath::of(key), format!("{:?}", file.display().to_string()), mend));
 }
 
 fn check_guest(index: usize, guest: &GuestSettings, problems: &mut Vec<Problem>) {

@@ -55,9 +55,8 @@ async fn wait_for(
     payload: Result<Bytes, ServiceError>,
     limit_ms: Option<u32>,
 ) -> Answered {
-    let call = payload.and_then(|payload| {
-        accessor.with(|mut access| access.get().begin_call(to, subject, payload, limit_ms))
-    });
+    let call =
+        payload.and_then(|payload| accessor.with(|mut access| access.get().begin_call(to, subject, payload, limit_ms)));
     let call = match call {
         Ok(call) => call,
         Err(error) => return Ok(Err(error)),

@@ -17,13 +17,7 @@ impl calls::Host for ServiceState {
         self.wait_for(to, Subject::Plain, Ok(Bytes::from(payload)), limit_ms).await
     }
 
-    async fn invoke(
-        &mut self,
-        to: Reference,
-        method: String,
-        arguments: Vec<u8>,
-        limit_ms: Option<u32>,
-    ) -> Answered {
+    async fn invoke(&mut self, to: Reference, method: String, arguments: Vec<u8>, limit_ms: Option<u32>) -> Answered {
         let payload = invocation(&method, &arguments);
         self.wait_for(to.service, Subject::Object(to.object), payload, limit_ms).await
     }

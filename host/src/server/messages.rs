@@ -1,0 +1,109 @@
+//! Messages and answers that services have sent to games, handled as transactions. They wait in their mailboxes for as
+//! long as nothing can be changed, and no answer is given before what it tells is on disk.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::committing::Disk;
+use super::inboxes::Incoming;
+use super::letters::Outgoing;
+use super::simulation::{Cx, HostSimulation};
+use crate::guest::contract::sim::services::Message as Told;
+use crate::guest::{CallError, GuestId, Resident};
+use crate::service::{Answer, Message, ServiceError};
+
+/// Time of one turn for messages, looked at between two of them.
+const BUDGET: Duration = Duration::from_millis(5);
+
+impl HostSimulation {
+    /// Has games hear what has come for them until the time is up; the rest waits for the next turn.
+    pub(super) fn run_messages(&mut self, cx: &mut Cx<'_>) {
+        if self.committing.disk() != Disk::Ready {
+            return;
+        }
+        let until = cx.clock.now() + BUDGET;
+        while !self.spent
+            && let Some((game, incoming)) = self.inboxes.next(|game| is_running(&self.guests.games, game))
+        {
+            self.hear(game, incoming, cx);
+            if cx.clock.now() >= until {
+                break;
+            }
+        }
+        if self.inboxes.has_next(|game| is_running(&self.guests.games, game)) {
+            self.go_on(cx);
+        }
+    }
+
+    fn hear(&mut self, game: GuestId, incoming: Incoming, cx: &mut Cx<'_>) {
+        match incoming {
+            Incoming::Message(message) => self.message(game, message, cx),
+            Incoming::Reply { session, answer } => self.reply(game, session, answer, cx),
+        }
+    }
+
+    /// One message. What its handler answers goes to whoever asked, once it is on disk.
+    fn message(&mut self, game: GuestId, message: Message, cx: &mut Cx<'_>) {
+        let told = Told {
+            source: message.source.0,
+            session: message.request.as_ref().map(|request| request.session),
+            subject: message.subject,
+            payload: message.payload.to_vec(),
+        };
+        let handled = self.handle(game, "on-message", cx, |game, store| game.call_on_message(store, &told));
+        if let Err(CallError::Unkept) = handled {
+            self.inboxes.put_back(game, Incoming::Message(message));
+            return;
+        }
+        let Some(request) = message.request else { return };
+        // What a refusal says may come from what the handler has read; what is said of a failure does not.
+        let after = match handled {
+            Ok(_) | Err(CallError::Refused(_)) => self.stage().answer_after,
+            Err(_) => 0,
+        };
+        let answer = self.answer(game, handled);
+        self.post(Outgoing::Answer { request, answer }, after);
+    }
+
+    fn answer(&self, game: GuestId, handled: Result<Vec<u8>, CallError>) -> Answer {
+        let limit = self.engine.limits().max_payload_bytes();
+        let failed = |what: String| {
+            let name = self.guests.name(game).unwrap_or("the game");
+            ServiceError::Failed(format!("{name}: {what}"))
+        };
+        match handled {
+            Ok(answer) if answer.len() > limit => {
+                Err(failed(format!("its answer has {} bytes; guest.max_payload_kb allows {limit}", answer.len())))
+            }
+            Ok(answer) => Ok(Bytes::from(answer)),
+            Err(CallError::Refused(reason)) => Err(ServiceError::Refused(reason)),
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+
+    /// The answer to a request of the game.
+    fn reply(&mut self, game: GuestId, session: u64, answer: Answer, cx: &mut Cx<'_>) {
+        let told = answer.as_deref();
+        let handled = self.handle(game, "on-reply", cx, |game, store| game.call_on_reply(store, session, told));
+        if let Err(CallError::Unkept) = handled {
+            self.inboxes.put_back(game, Incoming::Reply { session, answer });
+            return;
+        }
+        self.stage().letters.request_is_over(game);
+    }
+
+    /// A game is disabled: whoever has sent it something that it has not handled is told.
+    pub(super) fn close_inbox(&mut self, game: GuestId) {
+        let name = self.guests.name(game).unwrap_or("the game");
+        let why = ServiceError::Failed(format!("{name} is disabled: it failed too often"));
+        self.inboxes.close(game, &why);
+    }
+}
+
+fn is_running<C: crate::guest::kinds::ResidentCode>(
+    games: &rustc_hash::FxHashMap<GuestId, Resident<C>>,
+    game: GuestId,
+) -> bool {
+    games.get(&game).is_some_and(Resident::is_running)
+}
