@@ -135,6 +135,7 @@ impl Inboxes {
         let Some(inbox) = self.of.remove(&game) else { return };
         self.order.retain(|of| *of != game);
         self.services.remove(&inbox.member, inbox.messages, why);
+        self.services.free_names(inbox.member.handle);
     }
 }
 
