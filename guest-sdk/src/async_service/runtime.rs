@@ -3,7 +3,7 @@
 //!
 //! The generated exports call this in place of `wit-bindgen`'s own runtime, which for every message makes a task with
 //! a waker, a set of waitables and a place in the host's books. What waits must not begin to wait in that first poll:
-//! [`set_up`] holds it back until the second, which follows at once.
+//! `set_up` holds it back until the second, which follows at once.
 
 use std::cell::Cell;
 use std::future::poll_fn;

@@ -34,9 +34,7 @@ impl Channels {
         name: String,
         config: &Config,
     ) -> Result<Vec<String>, Refusal> {
-        if channel.is_empty() || channel.len() > MAX_CHANNEL_BYTES || channel.contains(char::is_whitespace) {
-            refuse!("a channel is one word of 1 to {MAX_CHANNEL_BYTES} bytes");
-        }
+        check(channel)?;
         if name.is_empty() || name.len() > MAX_NAME_BYTES {
             refuse!("a name has 1 to {MAX_NAME_BYTES} bytes");
         }
@@ -80,6 +78,14 @@ impl Channels {
     pub fn who(&self, channel: &str) -> Vec<String> {
         self.0.get(channel).map(|channel| channel.members.values().cloned().collect()).unwrap_or_default()
     }
+}
+
+/// Whether a channel may be called that.
+pub fn check(channel: &str) -> Result<(), Refusal> {
+    if channel.is_empty() || channel.len() > MAX_CHANNEL_BYTES || channel.contains(char::is_whitespace) {
+        refuse!("a channel is one word of 1 to {MAX_CHANNEL_BYTES} bytes");
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -55,6 +55,7 @@ impl AsyncService for Chat {
         let speaker = message.source;
         match message.read()? {
             ChatRequest::Join { channel, name } => {
+                channels::check(&channel)?;
                 let topic = self.topic(&channel).await;
                 // Only now: what was said during the wait is among the lines.
                 let lines = self.channels.borrow_mut().join(&channel, speaker, name, &self.config)?;

@@ -149,12 +149,14 @@ pub(crate) fn config(
 
 fn pooling(instances: u32, max_memory_bytes: usize) -> PoolingAllocationConfig {
     let parts = instances.saturating_mul(PARTS_PER_COMPONENT);
+    // Few components have two memories, and each place takes 4 GiB of the 128 TiB of addresses that there are.
+    let memories = instances.saturating_add(instances / 4).saturating_add(2);
     let mut pooling = PoolingAllocationConfig::new();
     pooling
         .total_component_instances(instances)
         .total_core_instances(parts)
         .max_core_instances_per_component(4 * PARTS_PER_COMPONENT)
-        .total_memories(instances.saturating_mul(2))
+        .total_memories(memories)
         .max_memories_per_component(2)
         .total_tables(parts)
         .max_tables_per_component(PARTS_PER_COMPONENT)

@@ -1,5 +1,5 @@
 //! An async service that has many requests under way. `ask N M HANDLE` asks a `counter` `ping` N times, M of them at a
-//! time, and answers how many nanoseconds that took.
+//! time, and answers how many nanoseconds that took. Large numbers need a large `service.deadline_ms`.
 
 use std::cell::Cell;
 

@@ -1,4 +1,5 @@
-//! A plain service that sends and asks as fast as it can, and answers how many nanoseconds that took.
+//! A plain service that sends and asks as fast as it can, and answers how many nanoseconds that took. All of it is
+//! computing time of one message: large numbers need a large `service.deadline_ms`.
 //!
 //! | message | does |
 //! | --- | --- |
@@ -7,6 +8,7 @@
 //! | `launch N GUEST` | launches N services of a guest: `NS HANDLE …` |
 //! | `timeouts N` | sets N timeouts of an hour: `NS` |
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use orders::next;
@@ -15,15 +17,15 @@ use wheelhouse_guest::prelude::*;
 
 #[derive(Serialize, Deserialize)]
 struct Pinger {
-    /// Counters know a source by its handle, and count on from the last message.
-    sequence: u64,
+    /// How many messages each counter was sent: it knows a source by its handle, and counts on from the last.
+    sent: BTreeMap<Handle, u64>,
 }
 
 impl Service for Pinger {
     type Config = ();
 
     fn init(_config: (), _arguments: Vec<u8>) -> Result<Self, Refusal> {
-        Ok(Self { sequence: 0 })
+        Ok(Self { sent: BTreeMap::new() })
     }
 
     fn handle(&mut self, message: Message) -> Result<Vec<u8>, Refusal> {
@@ -47,12 +49,13 @@ impl Service for Pinger {
 impl Pinger {
     /// Waits a moment where the mailbox is full.
     fn send(&mut self, count: u32, to: Handle) -> Result<String, Refusal> {
+        let sequence = self.sent.entry(to).or_default();
         for _ in 0..count {
-            while let Err(error) = services::send(to, self.sequence.to_le_bytes()) {
+            while let Err(error) = services::send(to, sequence.to_le_bytes()) {
                 let ServiceError::MailboxFull(_) = error else { return Err(error.into()) };
                 calls::sleep(Duration::ZERO);
             }
-            self.sequence += 1;
+            *sequence += 1;
         }
         // Behind them in the same mailbox.
         Ok(String::from_utf8(calls::call(to, "report", Duration::from_secs(60))?)?)
