@@ -11,7 +11,7 @@ const OTHER: GuestId = GuestId(2);
 
 /// Services as a test wants them.
 #[derive(Clone, Default)]
-struct World {
+pub(in crate::guest) struct World {
     there: Arc<Mutex<HashSet<u64>>>,
     names: Arc<Mutex<HashMap<String, u64>>>,
     next: Arc<AtomicU64>,
