@@ -26,6 +26,7 @@ impl Host for ServiceState {
         Ok(self.services.data().get(&name).map(|blob| blob.version))
     }
 
+    /// Guests are linked to [`link_read`](crate::guest::shared_reads::link_read) instead, which makes no copy.
     fn read(&mut self, name: String, offset: u64, length: u32) -> wasmtime::Result<Option<Part>> {
         let limit = self.max_part_bytes();
         Ok(self.blob(&name)?.map(|blob| SharedPart::of(blob, offset, length, limit).into()))
