@@ -195,6 +195,12 @@ impl LetterBook {
         self.view.as_deref().ok_or_else(|| wasmtime::format_err!("there are no services here"))
     }
 
+    /// Whether services will be otherwise once letters are delivered that wait.
+    pub(super) fn has_waiting(&self) -> bool {
+        let Ahead { names, launched, ended } = &self.waiting;
+        !(names.is_empty() && launched.is_empty() && ended.is_empty())
+    }
+
     fn own(&mut self, guest: GuestId) -> &mut Own {
         self.guest = Some(guest);
         self.own.entry(guest).or_default()
@@ -432,4 +438,4 @@ impl LetterBook {
 
 #[cfg(test)]
 #[path = "letter_book_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -121,6 +121,8 @@ pub struct Stage {
     changed_in: [u64; 3],
     /// The newest batch with anything that the handler that runs has read.
     read_from: u64,
+    /// The newest batch that any letter so far waits for.
+    letters_after: u64,
     /// What the answer of the handler that ended last, its result or its refusal, has to wait for.
     pub answer_after: u64,
     /// The newest batch with anything that the next handler is told: a timer's payload, a task's result, an NPC's act may
@@ -155,6 +157,7 @@ impl Stage {
             takes_changes: true,
             changed_in: [0; 3],
             read_from: 0,
+            letters_after: 0,
             answer_after: 0,
             told_from: 0,
             next_task: 1,
@@ -188,6 +191,7 @@ impl Stage {
             match &effect {
                 Effect::StartTask(task) => drop(self.tasks.insert(task.id, task.owner)),
                 Effect::SetTimer(id) => self.timers.set_after(*id, after),
+                Effect::Letter { .. } => self.letters_after = self.letters_after.max(after),
                 _ => {}
             }
             self.committed.push(Committed { effect, after });
@@ -231,6 +235,13 @@ impl Stage {
     /// The handler that runs looks at something durable.
     pub(super) fn note_read(&mut self, what: Durable) {
         self.read_from = self.read_from.max(self.changed_in[what as usize]);
+    }
+
+    /// The handler that runs looks at services, which it sees as they will be once all letters are delivered.
+    pub(super) fn note_look_at_services(&mut self) {
+        if self.letters.has_waiting() {
+            self.read_from = self.read_from.max(self.letters_after);
+        }
     }
 
     /// The newest batch with a change to anything that can be read from the world.

@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
+use super::super::letter_book::tests::World as Nobody;
 use super::tests::{GAME, stage};
 use super::*;
 use crate::store::agenda::NewEvent;
@@ -128,4 +131,36 @@ fn a_timer_remembers_what_the_handler_that_set_it_has_to_wait_for() {
         id = super::tests::set(stage, GAME, "a");
     });
     assert_eq!(stage.timers.get(id).map(|timer| timer.after), Some(1));
+}
+
+#[test]
+fn who_looks_at_services_waits_for_the_letters_that_will_have_changed_them() {
+    let mut stage = stage();
+    stage.letters = LetterBook::new(Box::new(Nobody::default()));
+    let look = |stage: &mut Stage| stage.note_look_at_services();
+    let mut service = 0;
+    waits_for(&mut stage, |stage| {
+        set(stage);
+        service = stage.letters.launch("chat").unwrap().unwrap();
+        let letter = Letter::Launch { handle: service, guest: "chat".to_owned(), arguments: Bytes::new() };
+        stage.note_letter(GAME, letter).unwrap();
+    });
+    stage.seal_batch();
+    assert_eq!(waits_for(&mut stage, look), 1);
+    stage.letters.delivered(&Letter::Launch { handle: service, guest: String::new(), arguments: Bytes::new() });
+    assert_eq!(waits_for(&mut stage, look), 0);
+}
+
+#[test]
+fn an_answer_waits_for_what_its_handler_has_changed_or_read_also_where_it_refuses() {
+    let mut stage = stage();
+    waits_for(&mut stage, set);
+    assert_eq!(stage.answer_after, 1);
+    stage.seal_batch();
+    stage.begin();
+    stage.note_read(Durable::Kv);
+    stage.rollback();
+    assert_eq!(stage.answer_after, 1);
+    waits_for(&mut stage, |_| ());
+    assert_eq!(stage.answer_after, 0);
 }

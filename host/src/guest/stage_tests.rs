@@ -172,3 +172,16 @@ fn only_open_connections_are_closed() {
     assert!(stage.note_close(7));
     assert!(!stage.note_close(8));
 }
+
+#[test]
+fn letters_are_handed_out_in_order_with_packets_and_count_with_them() {
+    let mut stage = stage();
+    let send = |bytes: usize| Letter::Send { to: 5, payload: vec![0; bytes].into() };
+    stage.begin();
+    stage.note_letter(GAME, send(5)).unwrap();
+    stage.note_packet(vec![7], Arc::from(*b"hello")).unwrap();
+    assert!(stage.note_letter(GAME, send(0)).is_err(), "together they may be 2 * (5 + 64) bytes");
+    stage.commit().unwrap();
+    let hello = Effect::Send { to: vec![7], packet: Arc::from(*b"hello") };
+    assert_eq!(effects(&mut stage), [Effect::Letter { from: GAME, letter: send(5) }, hello]);
+}

@@ -130,11 +130,19 @@ impl Inboxes {
         }
     }
 
+    /// A game has handled a message.
+    pub fn count_handled(&self, game: GuestId) {
+        if let Some(inbox) = self.of.get(&game) {
+            inbox.member.count_handled();
+        }
+    }
+
     /// A game will not run again: nothing reaches it any more, and everybody who waits for it is told why.
     pub fn close(&mut self, game: GuestId, why: &ServiceError) {
         let Some(inbox) = self.of.remove(&game) else { return };
         self.order.retain(|of| *of != game);
         self.services.remove(&inbox.member, inbox.messages, why);
+        self.services.free_names(inbox.member.handle);
     }
 }
 

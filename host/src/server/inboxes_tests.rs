@@ -138,7 +138,7 @@ fn whoever_asks_a_game_that_will_not_run_again_is_told_why() {
         assert!(matches!(answer.try_recv().unwrap(), Err(ServiceError::Failed(why)) if why == "it is disabled"));
     }
     assert_eq!(world.services.snapshot().dead_letters, 1);
-    assert!(world.services.member(member.handle).is_none());
+    assert!(world.services.member(member.handle).is_none() && world.services.query("game 1").is_none());
     world.send(OTHER, "x");
     assert_eq!(world.all(), ["2 x"]);
 }

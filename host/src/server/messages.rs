@@ -56,6 +56,7 @@ impl HostSimulation {
             self.inboxes.put_back(game, Incoming::Message(message));
             return;
         }
+        self.inboxes.count_handled(game);
         let Some(request) = message.request else { return };
         // What a refusal says may come from what the handler has read; what is said of a failure does not.
         let after = match handled {

@@ -69,6 +69,11 @@ impl Member {
         format!("{} ({})", self.label, self.handle)
     }
 
+    /// Counts a message that it has handled: for those who read their mailbox outside this room.
+    pub fn count_handled(&self) {
+        self.handled.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Notes whom it waits for, until the answer is dropped.
     pub(super) fn waits_for(&self, whom: Handle) -> WaitsFor<'_> {
         self.waits_for.store(whom.0, Ordering::Relaxed);

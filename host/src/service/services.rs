@@ -357,6 +357,11 @@ impl Services {
         self.shared.names.unregister(name)
     }
 
+    /// The names of a member that has ended are free: nobody comes in its place.
+    pub fn free_names(&self, handle: Handle) {
+        self.shared.names.remove(handle);
+    }
+
     /// Checks a channel's name and a payload before they are published.
     pub fn check_publication(&self, channel: &str, bytes: usize) -> Result<(), ServiceError> {
         if channel.len() > MAX_CHANNEL_BYTES {

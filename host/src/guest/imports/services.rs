@@ -52,7 +52,9 @@ impl InstanceState {
     /// The guest whose handler runs, and the stage, for what it asks of services.
     pub(super) fn for_letters(&mut self) -> wasmtime::Result<(GuestId, &mut Stage)> {
         let guest = self.identity.id;
-        Ok((guest, self.stage()?))
+        let stage = self.stage()?;
+        stage.note_look_at_services();
+        Ok((guest, stage))
     }
 }
 

@@ -23,7 +23,7 @@ use super::state::ServiceState;
 use crate::guest::Grant;
 use crate::guest::component::Needs;
 use crate::guest::contract::sim;
-use crate::guest::imports as common;
+use crate::guest::{imports as common, shared_reads};
 
 type OfService = HasSelf<ServiceState>;
 
@@ -53,6 +53,7 @@ fn link_services(linker: &mut Linker<ServiceState>, is_concurrent: bool) -> wasm
     sim::services::add_to_linker::<_, OfService>(linker, |state| state)?;
     sim::groups::add_to_linker::<_, OfService>(linker, |state| state)?;
     sim::shared::add_to_linker::<_, OfService>(linker, |state| state)?;
+    shared_reads::link_read(linker)?;
     sim::actor::add_to_linker::<_, OfService>(linker, |state| state)?;
     if is_concurrent {
         // A concurrent service may also be written against the waiting calls, which wait for it alone.

@@ -1,6 +1,7 @@
-//! The interface `shared`, for a service.
+//! The interface `shared`, for a service. What is read goes into the guest's memory from where all readers share it.
 
 use crate::guest::contract::sim::shared::{Host, Part};
+use crate::guest::shared_reads::{ReadsShared, SharedBlob, SharedPart};
 use crate::service::shared_data::SharedError;
 use crate::service::state::ServiceState;
 
@@ -25,14 +26,10 @@ impl Host for ServiceState {
         Ok(self.services.data().get(&name).map(|blob| blob.version))
     }
 
+    /// Guests are linked to [`link_read`](crate::guest::shared_reads::link_read) instead, which makes no copy.
     fn read(&mut self, name: String, offset: u64, length: u32) -> wasmtime::Result<Option<Part>> {
-        let limit = self.services.max_payload_bytes();
-        Ok(self.services.data().get(&name).map(|blob| {
-            let total = blob.bytes.len();
-            let from = usize::try_from(offset).unwrap_or(usize::MAX).min(total);
-            let until = from.saturating_add((length as usize).min(limit)).min(total);
-            Part { version: blob.version, total: total as u64, bytes: blob.bytes[from..until].to_vec() }
-        }))
+        let limit = self.max_part_bytes();
+        Ok(self.blob(&name)?.map(|blob| SharedPart::of(blob, offset, length, limit).into()))
     }
 
     fn watch(&mut self, name: String) -> wasmtime::Result<bool> {
@@ -41,5 +38,15 @@ impl Host for ServiceState {
 
     fn unwatch(&mut self, name: String) -> wasmtime::Result<bool> {
         Ok(self.services.data().unwatch(self.handle(), &name))
+    }
+}
+
+impl ReadsShared for ServiceState {
+    fn blob(&mut self, name: &str) -> wasmtime::Result<Option<SharedBlob>> {
+        Ok(self.services.data().get(name).map(|blob| (blob.version, blob.bytes)))
+    }
+
+    fn max_part_bytes(&self) -> usize {
+        self.services.max_payload_bytes()
     }
 }
