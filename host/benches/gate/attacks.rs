@@ -11,7 +11,7 @@ use anyhow::{Context, anyhow};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep, timeout, timeout_at};
 
@@ -26,6 +26,9 @@ const STRANGERS: usize = 20;
 
 /// Those who say half a frame and nothing more.
 const SILENT: usize = 500;
+
+/// What the stand-in reads of one connection.
+const STAND_IN_BYTES: usize = 8 * 1024;
 
 /// The beginning of a frame of ten bytes.
 const HALF_A_FRAME: &[u8] = &[0, 10, b'h', b'a', b'l', b'f'];
@@ -67,53 +70,67 @@ impl Attacking {
     }
 }
 
-/// Begins an attack.
-pub fn start(attack: Attack, args: &Args, manner: &Manner, length: Duration) -> anyhow::Result<Attacking> {
-    let address: SocketAddr = manner.address.parse().context("the gate's address")?;
-    let (manner, connects_per_s) = (manner.clone(), args.connects_per_s);
+/// Begins an attack on the gate, or on a stand-in for it.
+pub fn start(attack: Attack, args: &Args, gate: Option<&Manner>, length: Duration) -> anyhow::Result<Attacking> {
+    let (gate, args) = (gate.cloned(), args.clone());
     let thread = thread::Builder::new().name("attackers".to_owned()).spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let until = Instant::now() + length;
-        let done = Arc::new(AtomicU64::new(0));
-        let bytes = Arc::new(AtomicU64::new(0));
         runtime.block_on(async {
-            let mut strangers = JoinSet::new();
-            match attack {
-                Attack::RandomBytes => {
-                    for seed in 0..STRANGERS as u64 {
-                        strangers.spawn(random_bytes(address, seed, until, Arc::clone(&done)));
-                    }
-                }
-                Attack::HalfAFrame => {
-                    for _ in 0..SILENT {
-                        strangers.spawn(half_a_frame(address, until, Arc::clone(&done)));
-                    }
-                }
-                Attack::Flood => {
-                    for _ in 0..STRANGERS / 4 {
-                        strangers.spawn(flood(manner.clone(), until, Arc::clone(&done), Arc::clone(&bytes)));
-                    }
-                }
-                Attack::ComingAndGoing => {
-                    strangers.spawn(come_and_go(address, connects_per_s, until, Arc::clone(&done)));
-                }
-                Attack::NeverReading => {
-                    for _ in 0..STRANGERS {
-                        strangers.spawn(never_read(manner.clone(), until, Arc::clone(&done)));
-                    }
-                }
-            }
-            while strangers.join_next().await.is_some() {}
-        });
-        let (done, bytes) = (done.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed));
-        let per_s = done as f64 / length.as_secs_f64();
-        Ok(match attack {
-            Attack::Flood => format!("{done} connections were cut off, {} frames sent", bytes),
-            Attack::HalfAFrame => format!("{done} connections held open with half a frame"),
-            _ => format!("{done} connections, {per_s:.0} a second"),
+            let manner = match gate {
+                Some(manner) => manner,
+                None => Manner::plain(&args, stand_in().await?),
+            };
+            run(attack, &manner, args.connects_per_s, length).await
         })
     })?;
     Ok(Attacking { thread })
+}
+
+async fn run(attack: Attack, manner: &Manner, connects_per_s: u64, length: Duration) -> anyhow::Result<String> {
+    let gate: SocketAddr = manner.address.parse().context("the gate's address")?;
+    let until = Instant::now() + length;
+    let (done, frames) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let counted = || Arc::clone(&done);
+    let mut strangers = JoinSet::new();
+    match attack {
+        Attack::RandomBytes => (0..STRANGERS as u64).for_each(|seed| {
+            strangers.spawn(random_bytes(gate, seed, until, counted()));
+        }),
+        Attack::HalfAFrame => (0..SILENT).for_each(|_| {
+            strangers.spawn(half_a_frame(gate, until, counted()));
+        }),
+        Attack::Flood => (0..STRANGERS / 4).for_each(|_| {
+            strangers.spawn(flood(manner.clone(), until, counted(), Arc::clone(&frames)));
+        }),
+        Attack::ComingAndGoing => {
+            strangers.spawn(come_and_go(gate, connects_per_s, until, counted()));
+        }
+        Attack::NeverReading => (0..STRANGERS).for_each(|_| {
+            strangers.spawn(never_read(manner.clone(), until, counted()));
+        }),
+    }
+    while strangers.join_next().await.is_some() {}
+    let (done, frames) = (done.load(Ordering::Relaxed), frames.load(Ordering::Relaxed));
+    Ok(match attack {
+        Attack::Flood => format!("{done} connections were cut off, {frames} frames sent"),
+        Attack::HalfAFrame => format!("{done} connections held open with half a frame"),
+        _ => format!("{done} connections, {:.0} a second", done as f64 / length.as_secs_f64()),
+    })
+}
+
+/// A listener that reads what comes, answers nothing and hangs up after about as much as the gate takes of a flood.
+async fn stand_in() -> anyhow::Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?.to_string();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut read = Vec::with_capacity(STAND_IN_BYTES);
+                while read.len() < STAND_IN_BYTES && matches!(stream.read_buf(&mut read).await, Ok(1..)) {}
+            });
+        }
+    });
+    Ok(address)
 }
 
 async fn random_bytes(gate: SocketAddr, seed: u64, until: Instant, done: Arc<AtomicU64>) {

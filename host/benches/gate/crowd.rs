@@ -37,6 +37,11 @@ impl Manner {
         Self { address: server.address().to_owned(), door, send: args.send.clone(), expect: args.expect.clone() }
     }
 
+    /// The same things said at an address without TLS and WebSocket.
+    pub fn plain(args: &Args, address: String) -> Self {
+        Self { address, door: Door::default(), send: args.send.clone(), expect: args.expect.clone() }
+    }
+
     pub async fn connect(&self) -> anyhow::Result<Client> {
         let connecting = timeout(ANSWER_LIMIT, Client::connect_by(&self.door, &self.address));
         connecting.await.context("connecting took too long")?.context("cannot connect")

@@ -64,6 +64,10 @@ pub struct Args {
     #[arg(long)]
     garbage: bool,
 
+    /// And let each attack be done first to a stand-in, to tell what the host makes of it from what a busy machine does
+    #[arg(long, requires = "garbage")]
+    control: bool,
+
     /// New connections in a second, in the attack that connects and disconnects
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     connects_per_s: u64,
@@ -118,7 +122,13 @@ fn main() -> anyhow::Result<()> {
     let mut worst = Duration::ZERO;
     if args.garbage {
         for attack in Attack::ALL {
-            let attacking = attacks::start(attack, &args, &manner, phase)?;
+            if args.control {
+                let attacking = attacks::start(attack, &args, None, phase)?;
+                let meanwhile = crowd.measure(phase)?;
+                attacking.finish()?;
+                row(&format!("({})", attack.name()), &meanwhile, server.memory_kib()?);
+            }
+            let attacking = attacks::start(attack, &args, Some(&manner), phase)?;
             let under_attack = crowd.measure(phase)?;
             let done = attacking.finish()?;
             row(attack.name(), &under_attack, server.memory_kib()?);
@@ -127,6 +137,9 @@ fn main() -> anyhow::Result<()> {
         }
         let again = crowd.measure(phase)?;
         row("quiet again", &again, server.settled_memory_kib()?);
+        if args.control {
+            println!("(in brackets: the same done to a stand-in, while the machine was as busy)");
+        }
         println!("the worst p99 under attack is {:.1} times the quiet one", ratio(worst, quiet.p99()));
     }
     let broken = crowd.finish() + runtime.block_on(crowd::count_ended(idle));

@@ -25,14 +25,21 @@ const MAX_WASM_STACK_BYTES: usize = 512 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error(
-        "the address space for {instances} guest instances cannot be reserved: {message}; lower guest.max_instances, \
-         or raise the kernel's vm.max_map_count with sysctl"
+        "the address space for {instances} instances of guests cannot be reserved: {message}; lower {key}, or raise what \
+         one process may have (ulimit -v, and the kernel's vm.max_map_count with sysctl)"
     )]
-    Memory { instances: u32, message: String },
+    Memory { instances: u32, message: String, key: &'static str },
     #[error("the code cache cannot be used: {message}; mend the data directory or set guest.code_cache = false")]
     Cache { message: String },
     #[error("the thread that watches deadlines cannot be started: {0}")]
     Ticker(std::io::Error),
+}
+
+impl EngineError {
+    /// There is no room for so many instances, of which `key` has the number.
+    pub(crate) fn memory(instances: u32, key: &'static str, error: &wasmtime::Error) -> Self {
+        EngineError::Memory { instances, message: format!("{error:#}"), key }
+    }
 }
 
 /// A wasmtime engine with concurrency support off, which halves what a call costs, and its epoch thread.
@@ -88,7 +95,7 @@ impl LoopEngine {
         let mut config = config(limits.max_instances, largest_memory(guests, limits), cache_folder)?;
         config.concurrency_support(false);
         let engine = Engine::new(&config)
-            .map_err(|error| EngineError::Memory { instances: limits.max_instances, message: format!("{error:#}") })?;
+            .map_err(|error| EngineError::memory(limits.max_instances, "guest.max_instances", &error))?;
         let ticker = EpochTicker::start(vec![engine.clone()]).map_err(EngineError::Ticker)?;
         Ok(Self { engine, ticker: Arc::new(ticker), limits: Arc::new(limits.clone()), clock, cpu: Arc::default() })
     }

@@ -37,7 +37,7 @@ impl ServiceEngine {
             let mut config = config(max_running, max_memory_bytes, cache_folder)?;
             config.concurrency_support(is_concurrent).wasm_component_model_async(is_concurrent);
             Engine::new(&config)
-                .map_err(|error| EngineError::Memory { instances: max_running, message: format!("{error:#}") })
+                .map_err(|error| EngineError::memory(max_running, "service.max_running", &error))
         };
         let (plain, concurrent) = (engine(false)?, engine(true)?);
         let ticker = EpochTicker::start(vec![plain.clone(), concurrent.clone()]).map_err(EngineError::Ticker)?;

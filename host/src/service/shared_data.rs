@@ -66,7 +66,7 @@ impl SharedData {
         Ok(state.publish(name, Arc::from(bytes)))
     }
 
-    /// Adds to a blob that `by` puts together.
+    /// Adds to a blob that `by` puts together. An error drops what there was of it.
     pub fn append(&self, by: Handle, name: &str, more: &[u8]) -> Result<(), SharedError> {
         check_name(name)?;
         let mut state = self.write();
@@ -74,6 +74,8 @@ impl SharedData {
         let is_new = !state.unfinished.contains_key(&(by, name.to_owned()));
         let has_many = is_new && state.unfinished.keys().filter(|(owner, _)| *owner == by).count() >= MAX_NAMES_OF_ONE;
         if has_many || state.bytes.saturating_add(more.len()) > limit {
+            let dropped = state.unfinished.remove(&(by, name.to_owned()));
+            state.bytes -= dropped.map_or(0, |bytes| bytes.len());
             return Err(SharedError::Full(limit as u64));
         }
         state.bytes += more.len();
@@ -221,6 +223,8 @@ mod tests {
         data.remove("a");
         data.append(ONE, "c", &[0; 9]).unwrap();
         assert!(matches!(data.append(ONE, "c", &[0; 2]), Err(SharedError::Full(10))));
+        assert!(data.finish(ONE, "c").is_none(), "half a blob is none");
+        data.append(ONE, "c", &[0; 9]).unwrap();
         data.forget(ONE);
         data.put("a", &[0; 10]).unwrap();
         assert_eq!(data.write().bytes, 10);

@@ -65,9 +65,7 @@ fn a_session_that_another_service_has_in_hand_cannot_be_answered_or_passed_on() 
         let mut answer = asked.unwrap();
         // Sessions are counted, so that all of them can be guessed.
         for session in 1..50 {
-            let forged = actors.asking(forger, format!("forge {session}"), PATIENCE).await.unwrap();
-            // Its own is the only one that it can answer.
-            assert!(&*forged == b"false" || !forged.is_empty());
+            actors.asking(forger, format!("forge {session}"), PATIENCE).await.unwrap();
             let order = format!("forge-forward {receiver} {} {session}", actors.asker.handle);
             let _ = actors.asking(forger, order, PATIENCE).await;
         }
@@ -130,8 +128,7 @@ fn what_is_too_large_is_an_error_and_what_is_far_too_large_ends_the_service() {
     let actors = Actors::of(&["hostile-service", "counter"]);
     let (service, counter) = (actors.launch("hostile-service"), actors.launch("counter"));
     actors.told(service, format!("big-send {counter} 1024"));
-    let error = actors.ask(service, format!("big-send {counter} 1025")).unwrap_err();
-    assert!(matches!(error, ServiceError::Refused(_)), "{error:?}");
+    assert!(actors.told(service, format!("big-send {counter} 1025")).contains("TooLarge(1048576)"));
     let error = actors.ask(service, "big-answer 1025").unwrap_err();
     assert!(matches!(&error, ServiceError::Failed(text) if text.contains("guest.max_payload_kb")), "{error:?}");
     assert_eq!(actors.told(service, "echo alive"), "alive");

@@ -53,7 +53,7 @@ fn send(actors: &Actors, source: Handle, to: Handle, sequence: u64, wait: Option
 
 fn expect_order(guest: &'static str) {
     let actors = Arc::new(Actors::of(&[guest]));
-    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(24));
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(64));
     let ran = runner.run(&senders(), |senders| {
         let count: usize = senders.iter().map(Vec::len).sum();
         let expected = format!("counted {count} out-of-order 0 overlaps 0");

@@ -23,8 +23,7 @@ use super::state::ServiceState;
 use crate::guest::Grant;
 use crate::guest::component::Needs;
 use crate::guest::contract::sim;
-use crate::guest::imports as common;
-use crate::guest::shared_reads;
+use crate::guest::{imports as common, shared_reads};
 
 type OfService = HasSelf<ServiceState>;
 

@@ -1,4 +1,4 @@
-//! The interface `shared`, for a service.
+//! The interface `shared`, for a service. What is read goes into the guest's memory from where all readers share it.
 
 use crate::guest::contract::sim::shared::{Host, Part};
 use crate::guest::shared_reads::{ReadsShared, SharedBlob, SharedPart};
