@@ -47,7 +47,8 @@ impl Replies {
         }
     }
 
-    fn take(&self) -> Vec<Reply> {
+    /// All that have come in, in order.
+    pub fn take(&self) -> Vec<Reply> {
         std::mem::take(&mut *self.queue.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

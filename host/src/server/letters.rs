@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
+use super::asked::{Asked, Asking};
 use super::inboxes::{Replies, Reply};
 use super::simulation::HostSimulation;
 use crate::guest::stage::PACKET_OVERHEAD_BYTES;
@@ -38,6 +39,7 @@ pub struct Letters {
     /// The games, as services know them.
     members: FxHashMap<GuestId, Arc<Member>>,
     replies: Replies,
+    asking: Asking,
     /// Each with the batch that it waits for.
     line: VecDeque<(u64, Outgoing)>,
     waiting_bytes: usize,
@@ -50,7 +52,8 @@ pub struct Letters {
 impl Letters {
     /// The letters of these games.
     pub fn new(services: Services, members: FxHashMap<GuestId, Arc<Member>>, replies: Replies) -> Self {
-        Self { services, members, replies, line: VecDeque::new(), waiting_bytes: 0, committed: 0, lost: 0 }
+        let asking = Asking::start(&services, replies.clone());
+        Self { services, members, replies, asking, line: VecDeque::new(), waiting_bytes: 0, committed: 0, lost: 0 }
     }
 
     /// The games, as services know them.
@@ -86,8 +89,13 @@ impl Letters {
                 let subject = object.map_or(Subject::Plain, Subject::Object);
                 let (request, answer) = Request::new(session, member.handle);
                 let message = Message { request: Some(request), ..Message::new(member.handle, subject, payload) };
-                let sent = self.services.deliver(Handle(to), message).map(|()| answer);
-                self.await_answer(from, member, Handle(to), session, sent, limit_ms);
+                if let Err(error) = self.services.deliver(Handle(to), message) {
+                    self.replies.push(Reply { game: from, session, answer: Err(error) });
+                    return;
+                }
+                let limit =
+                    limit_ms.map_or(self.services.options().call_limit(), |ms| Duration::from_millis(ms.into()));
+                self.asking.wait_for(Asked { game: from, member, to: Handle(to), session, answer, limit });
                 return;
             }
             Letter::Bind { connection, to } => return self.bind(connection, Handle(to)),
@@ -105,29 +113,6 @@ impl Letters {
             let (guest, times) = (&*from.label, self.lost);
             tracing::warn!(guest, times, "what a game asked of services was in vain: {}", describe(error));
         }
-    }
-
-    /// Has the answer, or why there is none, come to the game.
-    fn await_answer(
-        &self,
-        from: GuestId,
-        member: Arc<Member>,
-        to: Handle,
-        session: u64,
-        sent: Result<tokio::sync::oneshot::Receiver<Answer>, ServiceError>,
-        limit_ms: Option<u32>,
-    ) {
-        let replies = self.replies.clone();
-        let answer = match sent {
-            Ok(answer) => answer,
-            Err(error) => return replies.push(Reply { game: from, session, answer: Err(error) }),
-        };
-        let services = self.services.clone();
-        let limit = limit_ms.map_or(services.options().call_limit(), |ms| Duration::from_millis(ms.into()));
-        self.services.runtime().spawn(async move {
-            let answer = services.answer_within(&member, to, answer, limit).await;
-            replies.push(Reply { game: from, session, answer });
-        });
     }
 
     /// Binds a connection. One that would be bound to nobody is closed, as if its service had ended a little later.

@@ -9,6 +9,7 @@
 //! wait in `outbox` and the `letters` to services; what services tell games comes to their `inboxes` and is handled in
 //! `messages`; events come back from there through `event_pages` and run in `events`.
 
+mod asked;
 mod assembly;
 mod bell;
 mod board;
