@@ -213,7 +213,10 @@ fn a_game_that_fails_on_disconnect_loses_no_other_client() {
     let config = Config::new().guest(hostile("game", "game").misbehave("loop", "disconnect"));
     let host = World::new(&config).serve();
     let echo = host.echo();
-    drop(host.connect());
+    // Of one who comes only to go no game hears.
+    let mut client = host.connect();
+    assert_eq!(client.ask("ping x"), "pong x");
+    drop(client);
     host.wait_for_failure("game", "on-disconnect", "deadline");
     echo.finish("a loop in on-disconnect");
     host.stop();

@@ -162,10 +162,10 @@ mod tests {
             },
         ]);
         let expected = "\
-handle        guest  names       kind     mailbox  in hand   messages     memory   time used
-900100200300  rules  rules       game           0        0         12        0 B        0 µs
+handle        guest  names       kind     mailbox  in hand   messages     memory  time used
+900100200300  rules  rules       game           0        0         12        0 B       0 µs
 900100200301  chat   chat, talk  service    1,500       64  4,999,000  128.0 KiB  1 min 1 s
-900100200302  agent  -           service        0        0          1   64.0 KiB      3.0 ms
+900100200302  agent  -           service        0        0          1   64.0 KiB     3.0 ms
 2 running, 1,200 launched, 1,197 exited, 1 failed
 5,000,000 messages handled, 3 reached nobody, 1,024 in the longest mailbox ever
 ";

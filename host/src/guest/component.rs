@@ -208,7 +208,7 @@ fn list(names: &[String]) -> String {
 mod tests {
     use std::path::Path;
 
-    use wit_parser::{Resolve, WorldKey};
+    use wit_parser::{Resolve, WorldItem};
 
     use super::*;
 
@@ -242,18 +242,13 @@ mod tests {
         let kinds = GuestKind::ALL.map(|kind| (kind.as_str(), kind)).into_iter();
         for (world, kind) in kinds.chain(["bulk-service", "async-service"].map(|world| (world, GuestKind::Service))) {
             let world = &resolve.worlds[resolve.packages[package].worlds[world]];
-            for key in world.imports.keys() {
-                let found =
-                    Import { name: resolve.name_world_key(key), has_functions: has_functions_in(&resolve, key) };
+            for (key, item) in &world.imports {
+                // The other items are the types that a world uses.
+                let WorldItem::Interface { id, .. } = item else { continue };
+                let has_functions = !resolve.interfaces[*id].functions.is_empty();
+                let found = Import { name: resolve.name_world_key(key), has_functions };
                 assert!(found.asks() != Asks::Unknown && found.is_for(kind), "{kind}: {}", found.name);
             }
-        }
-    }
-
-    fn has_functions_in(resolve: &Resolve, key: &WorldKey) -> bool {
-        match key {
-            WorldKey::Interface(id) => !resolve.interfaces[*id].functions.is_empty(),
-            WorldKey::Name(_) => true,
         }
     }
 

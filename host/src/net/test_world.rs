@@ -33,6 +33,23 @@ pub async fn until(mut condition: impl FnMut() -> bool) {
     .await;
 }
 
+/// Keeps the runtime busy, so that the paused clock moves only when the test moves it.
+pub fn keep_the_clock_still() -> tokio::task::JoinHandle<()> {
+    tokio::spawn(async {
+        loop {
+            tokio::task::yield_now().await;
+        }
+    })
+}
+
+/// Gives the runtime so many turns that it has looked at its sockets, several times. While the clock is kept still nothing
+/// else makes it look.
+pub async fn let_bytes_arrive() {
+    for _ in 0..500 {
+        tokio::task::yield_now().await;
+    }
+}
+
 /// Options with the listener on a free port.
 pub fn options() -> GateOptions {
     GateOptions { listen: "127.0.0.1:0".parse().unwrap(), ..GateOptions::default() }
@@ -133,7 +150,10 @@ impl GateBy {
 
     /// A client that has said nothing yet, not even of TLS or WebSocket.
     pub async fn stranger(&self) -> TcpStream {
-        TcpStream::connect(self.address()).await.unwrap()
+        let stranger = TcpStream::connect(self.address()).await.unwrap();
+        // Or what it writes would wait for the system's clock, which no test moves.
+        stranger.set_nodelay(true).unwrap();
+        stranger
     }
 
     /// Waits until exactly one connection ended for `reason`, and then checks that `good` is still served.

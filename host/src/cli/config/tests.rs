@@ -435,3 +435,12 @@ fn the_demo_world_is_a_valid_configuration() {
     assert_eq!(names, ["rules", "sheep", "wolf", "terrain", "census"]);
     assert_eq!(config.guests[0].file, PathBuf::from("guests/build/rules.wasm"));
 }
+
+#[test]
+fn the_lobby_is_a_valid_configuration_whose_watchdog_starts_with_the_host() {
+    let lobby = include_str!("../../../../guests/lobby.toml");
+    let config = parse(lobby, Path::new("guests/lobby.toml")).unwrap();
+    let watchdog = config.gate.watchdog.as_ref().unwrap();
+    let is_started = |guest: &GuestSettings| guest.start && guest.name == *watchdog;
+    assert!(config.enabled_guests().any(is_started), "{watchdog}");
+}
