@@ -86,7 +86,7 @@ mod tests {
 
     const REQUESTS: u64 = 1000;
 
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[tokio::test]
     async fn answers_come_in_the_order_in_which_they_were_given() {
         let runtime = tokio::runtime::Handle::current();
         let services = Services::new(ServiceOptions::default(), 10, Vec::new(), Handles::beginning_at(1), runtime);
@@ -94,24 +94,23 @@ mod tests {
         let replies = Replies::new(Bell::default());
         let asking = Asking::start(&services, replies.clone());
         let limit = Duration::from_secs(60);
-        let requests: Vec<_> = (0..REQUESTS)
-            .map(|session| {
-                let (request, answer) = Request::new(session, member.handle);
-                let (member, to) = (Arc::clone(&member), Handle(9));
-                asking.wait_for(Asked { game: GuestId(1), member, to, session, answer, limit });
-                request
-            })
-            .collect();
-        // From another thread than the one that waits, while it may still be taking them up.
-        let answering = std::thread::spawn(move || {
-            requests.into_iter().for_each(|request| assert!(request.answer(Ok(Bytes::new()))));
-        });
+        let mut requests = Vec::new();
+        for session in 0..REQUESTS {
+            let (request, answer) = Request::new(session, member.handle);
+            requests.push(request);
+            let (member, to) = (Arc::clone(&member), Handle(9));
+            asking.wait_for(Asked { game: GuestId(1), member, to, session, answer, limit });
+            if session == REQUESTS / 2 {
+                // These are waited for before they are answered, the others not yet.
+                tokio::task::yield_now().await;
+            }
+        }
+        requests.into_iter().for_each(|request| assert!(request.answer(Ok(Bytes::new()))));
         let mut sessions = Vec::new();
         while sessions.len() < REQUESTS as usize {
             sessions.extend(replies.take().into_iter().map(|reply| reply.session));
             tokio::task::yield_now().await;
         }
-        answering.join().unwrap();
         assert!(sessions.into_iter().eq(0..REQUESTS));
     }
 

@@ -223,8 +223,8 @@ fn a_notice_that_finds_a_full_mailbox_comes_later_and_before_any_packet() {
     }
     world.connect(1);
     assert!(world.gate().bind(1, &agent));
-    world.let_tasks_run();
     assert_eq!(heard(&watchdog), ["connected 127.0.0.1:1", "disconnected"]);
+    // Before the task that is to tell the agent has run.
     let mut waiting = pin!(world.router.packet(1, Bytes::from_static(b"packet")));
     let mut context = Context::from_waker(Waker::noop());
     assert!(Pin::as_mut(&mut waiting).poll(&mut context).is_pending());

@@ -36,8 +36,7 @@ impl ServiceEngine {
         let engine = |is_concurrent: bool| {
             let mut config = config(max_running, max_memory_bytes, cache_folder)?;
             config.concurrency_support(is_concurrent).wasm_component_model_async(is_concurrent);
-            Engine::new(&config)
-                .map_err(|error| EngineError::memory(max_running, "service.max_running", &error))
+            Engine::new(&config).map_err(|error| EngineError::memory(max_running, "service.max_running", &error))
         };
         let (plain, concurrent) = (engine(false)?, engine(true)?);
         let ticker = EpochTicker::start(vec![plain.clone(), concurrent.clone()]).map_err(EngineError::Ticker)?;
