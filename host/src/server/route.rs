@@ -52,8 +52,10 @@ struct State {
     bound: Bound,
     told: Bound,
     is_open: bool,
-    /// For packets to `bound`. Closed when that changes.
+    /// For packets to `bound`.
     room: Arc<Semaphore>,
+    /// For packets to those who had it since the last that was told of it: what they have yet to handle.
+    rooms_before: Vec<Arc<Semaphore>>,
 }
 
 /// What is to be told next.
@@ -68,7 +70,7 @@ pub enum Notice {
 impl Route {
     /// A connection that has just come, of which nobody has heard.
     pub fn new(connection: ConnectionId, address: String, bound: Bound) -> Self {
-        let state = State { bound, told: Bound::Nobody, is_open: true, room: room() };
+        let state = State { bound, told: Bound::Nobody, is_open: true, room: room(), rooms_before: Vec::new() };
         Self { connection, address, delivery: tokio::sync::Mutex::new(()), state: Mutex::new(state) }
     }
 
@@ -83,7 +85,10 @@ impl Route {
         if state.is_open && state.bound != *to {
             changed(&state.bound);
             state.bound = to.clone();
-            std::mem::replace(&mut state.room, room()).close();
+            let before = std::mem::replace(&mut state.room, room());
+            if before.available_permits() < MAX_WAITING_PACKETS {
+                state.rooms_before.push(before);
+            }
         }
         state.is_open
     }
@@ -94,13 +99,29 @@ impl Route {
         changed(&state.bound);
         state.is_open = false;
         state.bound = Bound::Nobody;
-        state.room.close();
     }
 
-    /// To whom it is bound, and the room for its packets there.
-    pub fn bound(&self) -> (Bound, Arc<Semaphore>) {
+    /// To whom it is bound.
+    pub fn bound(&self) -> Bound {
+        self.lock().bound.clone()
+    }
+
+    /// Who is to have its packets and the room for them there; none while there is something to be told.
+    pub fn receiver(&self) -> Option<(Bound, Arc<Semaphore>)> {
         let state = self.lock();
-        (state.bound.clone(), Arc::clone(&state.room))
+        (state.told == state.bound).then(|| (state.bound.clone(), Arc::clone(&state.room)))
+    }
+
+    /// Whether packets to whom it is bound still take their places in that room.
+    pub fn has_room(&self, room: &Arc<Semaphore>) -> bool {
+        Arc::ptr_eq(&self.lock().room, room)
+    }
+
+    /// A room of somebody who had it before and has packets of it yet to handle.
+    pub fn room_before(&self) -> Option<Arc<Semaphore>> {
+        let mut state = self.lock();
+        state.rooms_before.retain(|room| room.available_permits() < MAX_WAITING_PACKETS);
+        state.rooms_before.first().map(Arc::clone)
     }
 
     /// What is to be told next, if anything.
@@ -164,13 +185,18 @@ mod tests {
     }
 
     #[test]
-    fn the_room_of_one_is_not_that_of_the_next() {
+    fn the_room_of_one_is_not_that_of_the_next_and_is_waited_for_until_it_is_empty() {
         let route = Route::new(7, "client".to_owned(), ONE);
-        let (_, room) = route.bound();
-        let taken = room.clone().try_acquire_many_owned(4).unwrap();
+        tell(&route);
+        let (_, room) = route.receiver().unwrap();
+        let taken = Arc::clone(&room).try_acquire_owned().unwrap();
         route.bind(&OTHER, |_| {});
-        assert!(room.is_closed(), "whoever waits for it looks again");
-        assert_eq!(route.bound().1.available_permits(), MAX_WAITING_PACKETS);
+        assert!(!route.has_room(&room), "whoever waits for it looks again");
+        assert!(route.receiver().is_none(), "the next one has not heard of it");
+        assert!(route.room_before().is_some_and(|before| Arc::ptr_eq(&before, &room)));
         drop(taken);
+        assert!(route.room_before().is_none());
+        tell(&route);
+        assert!(route.receiver().is_some_and(|(to, room)| to == OTHER && room.available_permits() == 4));
     }
 }

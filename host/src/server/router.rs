@@ -17,7 +17,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::config::Config;
-use super::route::{Bound, Notice, Route};
+use super::route::{Bound, MAX_WAITING_PACKETS, Notice, Route};
 use super::simulation::{HostSimulation, Item};
 use crate::guest::GuestId;
 use crate::net::{CloseReason, ConnectionId, Connections, GateSink, SendError, SinkClosed};
@@ -143,6 +143,11 @@ impl Router {
     /// Tells everybody concerned of a route until there is nothing to tell. Its delivery must be held.
     async fn settle(&self, route: &Route) -> Result<(), SinkClosed> {
         while let Some(notice) = route.next_notice() {
+            if let (Notice::Connected(_), Some(before)) = (&notice, route.room_before()) {
+                // A room is never closed. It may be bound elsewhere once all places in it are free.
+                let _ = before.acquire_many(MAX_WAITING_PACKETS as u32).await;
+                continue;
+            }
             match self.delivery_of(route, &notice) {
                 Delivery::ToMember(member, message) => self.push(route, &member, message).await,
                 Delivery::ToLoop(item) => self.handle.post(item).await.map_err(|_| SinkClosed)?,
@@ -167,6 +172,9 @@ impl Router {
 
     fn try_settle(&self, route: &Route) -> bool {
         while let Some(notice) = route.next_notice() {
+            if matches!(notice, Notice::Connected(_)) && route.room_before().is_some() {
+                return false;
+            }
             let is_told = match self.delivery_of(route, &notice) {
                 Delivery::ToMember(member, message) => match member.mailbox.push(message) {
                     Ok(_) => true,
@@ -224,7 +232,7 @@ impl Router {
 
     /// A service takes nothing more: a connection that is bound to it is closed.
     fn is_gone(&self, member: &Arc<Member>, route: &Route) {
-        if route.bound().0 == Bound::Member(Arc::clone(member)) {
+        if route.bound() == Bound::Member(Arc::clone(member)) {
             self.connections.close(route.connection);
         }
     }
@@ -281,16 +289,16 @@ impl GateSink for Router {
     async fn packet(&self, connection: ConnectionId, payload: Bytes) -> Result<(), SinkClosed> {
         let route = self.routes.get(&connection).map(|route| Arc::clone(&route)).ok_or(SinkClosed)?;
         loop {
-            let (bound, room) = route.bound();
-            if bound == Bound::Nobody {
-                return Err(SinkClosed);
-            }
-            // Where it is bound elsewhere meanwhile there is room of its own.
-            let Ok(place) = Arc::clone(&room).acquire_owned().await else { continue };
             let _delivering = route.delivery.lock().await;
             self.settle(&route).await?;
-            if !room.is_closed() {
-                return self.deliver(&route, bound, payload, place).await;
+            let Some((to, room)) = route.receiver() else { continue };
+            if to == Bound::Nobody {
+                return Err(SinkClosed);
+            }
+            let place = Arc::clone(&room).acquire_owned().await.map_err(|_| SinkClosed)?;
+            // Where it was bound elsewhere meanwhile there is another room.
+            if route.has_room(&room) {
+                return self.deliver(&route, to, payload, place).await;
             }
         }
     }
