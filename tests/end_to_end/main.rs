@@ -14,6 +14,7 @@ mod hostile_starts;
 mod hostile_tasks;
 mod hostile_thinkers;
 mod idle;
+mod lobby;
 mod meadow;
 mod operating_services;
 mod restarts;

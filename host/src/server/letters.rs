@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use rustc_hash::FxHashMap;
 
 use super::asked::{Asked, Asking};
@@ -59,6 +60,14 @@ impl Letters {
     /// The games, as services know them.
     pub fn members(&self) -> impl Iterator<Item = (GuestId, &Arc<Member>)> {
         self.members.iter().map(|(game, member)| (*game, member))
+    }
+
+    /// Gives a packet back to the gate whose connection is no longer that game's; false where it is.
+    pub fn give_back(&self, game: GuestId, connection: u64, packet: &Bytes) -> bool {
+        match (self.services.gate(), self.members.get(&game)) {
+            (Some(gate), Some(member)) => gate.give_back(connection, member.handle, packet),
+            _ => false,
+        }
     }
 
     /// Bytes of the letters that wait.

@@ -10,20 +10,25 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 use dashmap::DashMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::config::Config;
-use super::route::{Bound, MAX_WAITING_PACKETS, Notice, Route};
+use super::route::{Binding, Bound, MAX_WAITING_PACKETS, Notice, Route};
 use super::simulation::{HostSimulation, Item};
 use crate::guest::GuestId;
 use crate::net::{CloseReason, ConnectionId, Connections, GateSink, SendError, SinkClosed};
 use crate::service::mailbox::Refused;
 use crate::service::{GatePort, Handle, Member, MemberKind, Message, PacketRefused, Services, Subject};
 use crate::sim::LoopHandle;
+
+/// How long whoever had a connection may take to handle the packets that it has in hand before the next one hears of it: as
+/// long as a service may compute.
+const HANDOVER_LIMIT: Duration = Duration::from_secs(1);
 
 /// Where connections go.
 pub struct Router {
@@ -144,8 +149,7 @@ impl Router {
     async fn settle(&self, route: &Route) -> Result<(), SinkClosed> {
         while let Some(notice) = route.next_notice() {
             if let (Notice::Connected(_), Some(before)) = (&notice, route.room_before()) {
-                // A room is never closed. It may be bound elsewhere once all places in it are free.
-                let _ = before.acquire_many(MAX_WAITING_PACKETS as u32).await;
+                self.wait_for(route, &before).await;
                 continue;
             }
             match self.delivery_of(route, &notice) {
@@ -153,9 +157,31 @@ impl Router {
                 Delivery::ToLoop(item) => self.handle.post(item).await.map_err(|_| SinkClosed)?,
                 Delivery::ToNobody => {}
             }
-            route.told(notice);
+            route.told();
+        }
+        // There is room for what came back: it is no more than one room holds, and nothing else has come.
+        while let (Some((to, room)), Some(packet)) = (route.receiver(), route.next_given_back()) {
+            let place = room.acquire_owned().await.map_err(|_| SinkClosed)?;
+            self.deliver(route, to, packet, place).await?;
         }
         Ok(())
+    }
+
+    /// Waits until somebody who had a connection before has handled what it had of it, for a while.
+    async fn wait_for(&self, route: &Route, room_before: &Semaphore) {
+        let limit = {
+            let _runtime = self.services.runtime().enter();
+            tokio::time::sleep(HANDOVER_LIMIT)
+        };
+        tokio::select! {
+            // A room is never closed.
+            _ = room_before.acquire_many(MAX_WAITING_PACKETS as u32) => {}
+            () = route.until_closed() => {}
+            () = limit => {
+                tracing::debug!(connection = route.connection, "a connection is handed on before its packets are handled");
+                route.wait_no_more();
+            }
+        }
     }
 
     /// [`settle`](Self::settle) as far as it needs no waiting, and the rest as a task.
@@ -190,9 +216,9 @@ impl Router {
             if !is_told {
                 return false;
             }
-            route.told(notice);
+            route.told();
         }
-        true
+        !route.has_given_back()
     }
 
     fn delivery_of(&self, route: &Route, notice: &Notice) -> Delivery {
@@ -341,11 +367,33 @@ impl GatePort for Port {
             return false;
         }
         let bound = router.to(to);
-        let is_open = route.bind(&bound, |before| router.list(connection, before, &bound));
-        if is_open {
+        match route.bind(&bound, |before| router.list(connection, before, &bound)) {
+            Binding::Done => {
+                router.settle_soon(route);
+                true
+            }
+            Binding::Closed => false,
+            Binding::TooOften => {
+                tracing::warn!(
+                    connection,
+                    "a client is closed: guests bound it back and forth faster than others can hear"
+                );
+                router.connections.close(connection);
+                false
+            }
+        }
+    }
+
+    fn give_back(&self, connection: u64, from: Handle, packet: &Bytes) -> bool {
+        let Some(router) = self.router.upgrade() else { return false };
+        // Of a client that is gone it is still heard what it has sent before.
+        let Some(route) = router.routes.get(&connection).map(|route| Arc::clone(&route)) else { return false };
+        let Some(member) = router.services.member(from) else { return false };
+        let is_given_back = route.give_back(&router.to(&member), packet);
+        if is_given_back {
             router.settle_soon(route);
         }
-        is_open
+        is_given_back
     }
 
     fn member_ended(&self, member: Handle) {

@@ -109,7 +109,13 @@ impl HostSimulation {
     fn run_for_client(&mut self, item: &Item, cx: &mut Cx<'_>) -> Result<(), CallError> {
         match item {
             Item::Connected { game, connection, address } => self.connected(*game, *connection, address, cx),
-            Item::Packet { game, connection, packet, .. } => self.packet(*game, *connection, packet, cx),
+            Item::Packet { game, connection, packet, .. } => {
+                if self.letters.give_back(*game, *connection, packet) {
+                    // It was bound elsewhere while this waited, and the packet goes there.
+                    return Ok(());
+                }
+                self.packet(*game, *connection, packet, cx)
+            }
             Item::Disconnected { game, connection, is_gone } => self.disconnected(*game, *connection, *is_gone, cx),
             _ => Ok(()),
         }

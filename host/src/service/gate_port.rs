@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::handle::Handle;
 use super::member::Member;
 
@@ -25,6 +27,10 @@ pub trait GatePort: Send + Sync {
     /// Hands a connection to a member: who has it now hears that it is gone, the new one that it has come. False when
     /// the connection is closed.
     fn bind(&self, connection: u64, to: &Arc<Member>) -> bool;
+
+    /// A packet has come to its turn in the mailbox of a member: where its connection was bound elsewhere meanwhile it is
+    /// taken back, and goes there. False when the member is to handle it.
+    fn give_back(&self, connection: u64, from: Handle, packet: &Bytes) -> bool;
 
     /// A member has ended: the connections that were bound to it are closed.
     fn member_ended(&self, member: Handle);

@@ -97,10 +97,16 @@ impl ServiceState {
         self.member.handle
     }
 
-    /// Whether a message is to be handled at all: one of a timeout that was taken back is not.
+    /// Whether a message is to be handled at all: one of a timeout that was taken back is not, nor is the packet of a client
+    /// that is another's now.
     pub(super) fn wants(&mut self, message: &Message) -> bool {
         match message.subject {
             Subject::Timeout(id) if message.source == self.member.handle => self.timeouts.is_due(id),
+            // One that was passed on has no place any more.
+            Subject::Packet(connection) if message.place.is_some() => {
+                let gate = self.services.gate();
+                !gate.is_some_and(|gate| gate.give_back(connection, self.member.handle, &message.payload))
+            }
             _ => true,
         }
     }
