@@ -65,7 +65,7 @@ async fn live(services: Services, member: Arc<Member>, guest: Arc<ServiceGuest>,
     let began = guest.engine.clock().now();
     let engine = match guest.code {
         ServiceCode::Concurrent(_) => guest.engine.concurrent(),
-        ServiceCode::Plain(_) | ServiceCode::Bulk(_) => guest.engine.plain(),
+        ServiceCode::Plain(_) => guest.engine.plain(),
     };
     let mut store = ServiceState::store(engine, &services, &member, &guest, guest.next_number());
     let mut inbox = VecDeque::new();
@@ -117,7 +117,6 @@ async fn handle_messages(
 ) -> End {
     match &guest.code {
         ServiceCode::Plain(code) => plain::run(code, store, inbox, arguments).await,
-        ServiceCode::Bulk(code) => plain::run(code, store, inbox, arguments).await,
         ServiceCode::Concurrent(code) => concurrent::run(code, store, inbox, arguments).await,
     }
 }

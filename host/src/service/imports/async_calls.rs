@@ -61,7 +61,5 @@ async fn wait_for(
         Ok(call) => call,
         Err(error) => return Ok(Err(error)),
     };
-    let answer = call.wait().await;
-    accessor.with(|mut access| access.get().waiting -= 1);
-    Ok(answer.map(Vec::from))
+    Ok(call.wait().await.map(Vec::from))
 }
