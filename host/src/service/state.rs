@@ -96,10 +96,14 @@ impl ServiceState {
         self.slices_left = epochs_in(limit);
     }
 
-    /// Tells when everything that is in the mailbox now has been taken up.
-    pub(super) fn until_mailbox_is_taken_up(&mut self) -> oneshot::Receiver<()> {
+    /// Tells when everything that is in the mailbox now has been taken up; none where it is not, since as much is in hand as
+    /// may be.
+    pub(super) fn until_mailbox_is_taken_up(&mut self) -> Option<oneshot::Receiver<()>> {
+        if self.member.in_hand.load(Ordering::Relaxed) >= self.services.options().max_in_hand {
+            return None;
+        }
         let id = self.services.new_number();
-        self.timeouts.mark(id, &self.member)
+        Some(self.timeouts.mark(id, &self.member))
     }
 
     /// Its handle.

@@ -28,6 +28,15 @@ impl Service for Plain {
                 actor::forward(to, Message { payload, ..message })?;
                 Ok(Vec::new())
             }
+            Relay::Naps { times, duration, rest } => {
+                (0..times).for_each(|_| calls::sleep(duration));
+                Ok(rest.into())
+            }
+            Relay::Leave { duration, rest } => {
+                actor::exit();
+                calls::sleep(duration);
+                Ok(rest.into())
+            }
             Relay::Sleep { .. } => refuse!("a relay sleeps once"),
         }
     }
