@@ -72,8 +72,8 @@ impl Manner {
     }
 }
 
-/// As many clients, each of which has been answered once.
-pub async fn gather(manner: &Manner, count: usize) -> anyhow::Result<Vec<Client>> {
+/// As many clients, each of which has been answered once if it `speaks`.
+pub async fn gather(manner: &Manner, count: usize, speaks: bool) -> anyhow::Result<Vec<Client>> {
     let connecting = Arc::new(Semaphore::new(CONNECTING_AT_ONCE));
     let mut arrivals = JoinSet::new();
     for n in 0..count {
@@ -81,7 +81,9 @@ pub async fn gather(manner: &Manner, count: usize) -> anyhow::Result<Vec<Client>
         arrivals.spawn(async move {
             let _turn = connecting.acquire().await?;
             let mut client = manner.connect().await.with_context(|| format!("client {n}"))?;
-            manner.ask(&mut client, n as u64).await.with_context(|| format!("client {n}"))?;
+            if speaks {
+                manner.ask(&mut client, n as u64).await.with_context(|| format!("client {n}"))?;
+            }
             Ok::<_, anyhow::Error>(client)
         });
     }
