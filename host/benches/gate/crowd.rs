@@ -124,7 +124,7 @@ impl Crowd {
     pub fn start(runtime: &Runtime, manner: &Manner, count: usize, every: Duration) -> anyhow::Result<Self> {
         ensure!(!every.is_zero(), "clients must rest between two packets: set --every-ms");
         let crowd = Self { round_trips: Arc::default(), broken: Arc::default(), stop: Arc::default(), count };
-        let clients = runtime.block_on(gather(manner, count)).context("gathering those who chat")?;
+        let clients = runtime.block_on(gather(manner, count, true)).context("gathering those who chat")?;
         for (number, client) in clients.into_iter().enumerate() {
             // They do not talk in step.
             let first = every.mul_f64(number as f64 / count as f64);
