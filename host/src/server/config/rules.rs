@@ -61,6 +61,7 @@ pub(crate) const LARGEST: &[(&str, u64)] = &[
     ("service.max_shared_mb", 1_048_576),
     ("gate.handshake_timeout_ms", 600_000),
     ("gate.max_connections", 1_000_000),
+    ("gate.max_connects_per_second", 1_000_000),
     // The length of a frame travels in two bytes.
     ("gate.max_frame_bytes", 65_535),
     ("gate.max_frames_per_second", 1_000_000),
