@@ -11,7 +11,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::Store;
 use wasmtime::component::Accessor;
 
@@ -124,10 +123,9 @@ impl Actor<'_> {
     }
 
     async fn handle(&self, accessor: &Accessor<ServiceState>, message: Taken) -> wasmtime::Result<()> {
-        let Taken { source, subject, session, payload, place } = message;
+        let Taken { source, subject, session, payload } = message;
         let message = sim::services::Message { source: source.0, session, subject, payload: Vec::from(payload) };
         let result = self.exports.call_handle(accessor, message).await?;
-        drop(place);
         accessor.with(|mut access| {
             let state = access.get();
             state.finish(source, subject, session, result);
@@ -143,7 +141,6 @@ struct Taken {
     subject: Subject,
     session: Option<u64>,
     payload: Bytes,
-    place: Option<OwnedSemaphorePermit>,
 }
 
 impl ServiceState {
@@ -154,8 +151,8 @@ impl ServiceState {
         }
         let Message { source, subject, payload, request, place } = message;
         let session = request.as_ref().map(|request| request.session);
-        self.in_hand.begin(source, subject, request);
+        self.in_hand.begin(source, subject, request, place);
         self.allow(limit);
-        Some(Taken { source, subject, session, payload, place })
+        Some(Taken { source, subject, session, payload })
     }
 }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use rustc_hash::FxHashMap;
 
 use super::handle::Handle;
-use super::message::{Answer, Request, ServiceError, Subject};
+use super::message::{Answer, Place, Request, ServiceError, Subject};
 
 /// Requests that one service may leave open.
 const MAX_DEFERRED: usize = 65_536;
@@ -15,8 +15,21 @@ const MAX_DEFERRED: usize = 65_536;
 pub struct InHand {
     requests: FxHashMap<u64, Open>,
     deferred: usize,
-    /// The sources and subjects of the messages that are being handled.
-    sources: Vec<(Handle, Subject)>,
+    /// The messages that are being handled.
+    messages: Vec<Handled>,
+}
+
+#[derive(Debug)]
+struct Handled {
+    source: Handle,
+    subject: Subject,
+    place: Option<Place>,
+}
+
+impl Handled {
+    fn is(&self, source: Handle, subject: Subject) -> bool {
+        self.source == source && self.subject == subject
+    }
 }
 
 #[derive(Debug)]
@@ -28,8 +41,8 @@ struct Open {
 
 impl InHand {
     /// The service takes up a message.
-    pub fn begin(&mut self, source: Handle, subject: Subject, request: Option<Request>) {
-        self.sources.push((source, subject));
+    pub fn begin(&mut self, source: Handle, subject: Subject, request: Option<Request>, place: Option<Place>) {
+        self.messages.push(Handled { source, subject, place });
         if let Some(request) = request {
             self.requests.insert(request.session, Open { request, subject, is_deferred: false });
         }
@@ -37,8 +50,8 @@ impl InHand {
 
     /// The handler of a message has returned: where its request is still to be answered, this is it.
     pub fn end(&mut self, source: Handle, subject: Subject, session: Option<u64>) -> Option<Request> {
-        if let Some(at) = self.sources.iter().position(|other| *other == (source, subject)) {
-            self.sources.swap_remove(at);
+        if let Some(at) = self.messages.iter().position(|other| other.is(source, subject)) {
+            self.messages.swap_remove(at);
         }
         let session = session?;
         let is_answered_now = self.requests.get(&session).is_some_and(|open| !open.is_deferred);
@@ -83,24 +96,30 @@ impl InHand {
         })
     }
 
+    /// The place of a packet that is passed on goes with it: until it is handled there, nobody else hears of its client.
+    pub fn pass_on_place(&mut self, source: Handle, subject: Subject) -> Option<Place> {
+        let message = self.messages.iter_mut().find(|other| other.is(source, subject) && other.place.is_some())?;
+        message.place.take().map(|place| Place { is_passed_on: true, ..place })
+    }
+
     /// Whether a message of that source, about that, and under that session, is in hand.
     pub fn has(&self, source: Handle, subject: Subject, session: Option<u64>) -> bool {
         match session {
             Some(session) => {
                 self.requests.get(&session).is_some_and(|open| open.request.source == source && open.subject == subject)
             }
-            None => self.sources.contains(&(source, subject)),
+            None => self.messages.iter().any(|other| other.is(source, subject)),
         }
     }
 
-    /// The messages of a call that had many of them have been handled: none of them had a session.
-    pub fn forget_sources(&mut self) {
-        self.sources.clear();
+    /// So many of the messages of a call that had many of them have been handled; the places of the others.
+    pub fn end_first(&mut self, handled: usize) -> impl Iterator<Item = Option<Place>> {
+        self.messages.drain(..).skip(handled).map(|message| message.place)
     }
 
     /// Answers everything with an error.
     pub fn fail_all(&mut self, error: &ServiceError) {
-        self.sources.clear();
+        self.messages.clear();
         self.deferred = 0;
         for (_, open) in self.requests.drain() {
             open.request.answer(Err(error.clone()));
@@ -123,7 +142,7 @@ mod tests {
     fn with_request(session: u64) -> (InHand, tokio::sync::oneshot::Receiver<Answer>) {
         let mut in_hand = InHand::default();
         let (request, answer) = Request::new(session, A);
-        in_hand.begin(A, Subject::Plain, Some(request));
+        in_hand.begin(A, Subject::Plain, Some(request), None);
         (in_hand, answer)
     }
 

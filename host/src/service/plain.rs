@@ -113,10 +113,9 @@ impl Actor<'_> {
         let session = request.as_ref().map(|request| request.session);
         let message = sim::services::Message { source: source.0, session, subject, payload: Vec::from(payload) };
         let state = self.store.data_mut();
-        state.in_hand.begin(source, subject, request);
+        state.in_hand.begin(source, subject, request, place);
         state.allow(self.limit);
         let result = exports.service.call_handle(&mut *self.store, &message).await?;
-        drop(place);
         self.store.data_mut().finish(source, subject, session, result);
         Ok(())
     }
@@ -152,7 +151,9 @@ impl Actor<'_> {
         let Bulk { heads, payloads, .. } = &self.bulk;
         let count = heads.len();
         let state = self.store.data_mut();
-        heads.iter().for_each(|head| state.in_hand.begin(Handle(head.source), head.subject, None));
+        for (head, message) in heads.iter().zip(inbox.iter_mut()) {
+            state.in_hand.begin(Handle(head.source), head.subject, None, message.place.take());
+        }
         state.allow(self.limit * BULK_DEADLINES);
         let clock = Arc::clone(state.guest.engine.clock());
         let began = clock.now();
@@ -160,7 +161,6 @@ impl Actor<'_> {
         let took = clock.now() - began;
         self.bulk.size = if took * 2 <= BULK_TIME { (count * 2).min(INBOX) } else { (count / 2).max(1) };
         let state = self.store.data_mut();
-        state.in_hand.forget_sources();
         let handled = match delivered {
             Ok(handled) => handled,
             Err(sim::bulk::Refusal { handled, reason }) => {
@@ -171,7 +171,9 @@ impl Actor<'_> {
         if handled == 0 || handled as usize > count {
             wasmtime::bail!("it says that it has handled {handled} of {count} messages");
         }
+        let places = state.in_hand.end_first(handled as usize);
         inbox.drain(..handled as usize);
+        inbox.iter_mut().zip(places).for_each(|(message, place)| message.place = place);
         state.count_handled(u64::from(handled));
         Ok(())
     }

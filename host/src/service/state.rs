@@ -116,8 +116,7 @@ impl ServiceState {
     pub(super) fn wants(&mut self, message: &Message) -> bool {
         match message.subject {
             Subject::Timeout(id) if message.source == self.member.handle => self.timeouts.is_due(id),
-            // One that was passed on has no place any more.
-            Subject::Packet(connection) if message.place.is_some() => {
+            Subject::Packet(connection) if message.place.as_ref().is_some_and(|place| !place.is_passed_on) => {
                 let gate = self.services.gate();
                 !gate.is_some_and(|gate| gate.give_back(connection, self.member.handle, &message.payload))
             }

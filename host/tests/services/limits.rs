@@ -157,3 +157,25 @@ fn many_messages_that_each_keep_to_their_time_are_no_overrun_together() {
     assert_eq!(actors.told(service, "echo alive"), "alive");
     assert_eq!(actors.services.snapshot().messages, 5201);
 }
+
+#[test]
+fn an_async_service_that_computes_without_end_is_stopped_however_many_messages_come_meanwhile() {
+    let options = ServiceOptions { deadline_ms: 200, ..ServiceOptions::default() };
+    let actors = with(options, &["relay-async"]);
+    let relay = actors.launch("relay-async");
+    actors.runtime.block_on(async {
+        let spinning = actors.asking(relay, "spin", PATIENCE);
+        let others = async {
+            let mut asked = 0;
+            while actors.services.snapshot().running > 0 {
+                let asking = actors.asking(relay, "naps 2 1 done", Duration::from_millis(20));
+                let _ = asking.await;
+                asked += 1;
+            }
+            asked
+        };
+        let (spun, asked) = tokio::join!(spinning, others);
+        assert!(matches!(&spun, Err(ServiceError::Failed(text)) if text.contains("deadline")), "{spun:?}");
+        assert!(asked > 1);
+    });
+}

@@ -42,8 +42,9 @@ impl actor::Host for ServiceState {
             Err(error) => return Ok(Err(error)),
         };
         let services = &self.services;
+        let place = self.in_hand.pass_on_place(source, subject);
         Ok(self.in_hand.hand_on(session, |request| {
-            let message = Message { request, ..Message::new(source, subject, Bytes::from(payload)) };
+            let message = Message { request, place, ..Message::new(source, subject, Bytes::from(payload)) };
             services.push(&receiver, message).map_err(|(error, message)| (error, message.request))
         }))
     }

@@ -20,6 +20,8 @@ pub enum Relay<'a> {
     Sleep { duration: Duration, rest: &'a str },
     /// `naps N MS REST`: waits so many times, and answers `REST`.
     Naps { times: u32, duration: Duration, rest: &'a str },
+    /// `spin`: computes without end.
+    Spin,
     /// `leave MS REST`: ends, but waits first, and answers `REST`.
     Leave { duration: Duration, rest: &'a str },
 }
@@ -41,6 +43,7 @@ impl<'a> Relay<'a> {
                 let times = next(order)?;
                 Self::Naps { times, duration: Duration::from_millis(next(order)?), rest: order }
             }
+            "spin" => Self::Spin,
             "leave" => Self::Leave { duration: Duration::from_millis(next(order)?), rest: order },
             other => refuse!("a relay cannot {other}"),
         })

@@ -34,6 +34,9 @@ impl AsyncService for Async {
                 }
                 Ok(rest.into())
             }
+            Relay::Spin => loop {
+                std::hint::spin_loop();
+            },
             Relay::Leave { duration, rest } => {
                 actor::exit();
                 async_calls::sleep(duration).await;

@@ -32,6 +32,9 @@ impl Service for Plain {
                 (0..times).for_each(|_| calls::sleep(duration));
                 Ok(rest.into())
             }
+            Relay::Spin => loop {
+                std::hint::spin_loop();
+            },
             Relay::Leave { duration, rest } => {
                 actor::exit();
                 calls::sleep(duration);
