@@ -69,11 +69,7 @@ impl RunningServices {
     pub fn launch_first(&self, config: &Config) {
         for guest in config.enabled_guests().filter(|guest| guest.start) {
             let arguments = Bytes::from(guest.arguments.clone().unwrap_or_default());
-            let launched = self.services.launch(&guest.name, arguments).and_then(|handle| {
-                self.services.register(&guest.name, handle)?;
-                Ok(handle)
-            });
-            match launched {
+            match self.services.launch_named(&guest.name, &guest.name, arguments) {
                 Ok(handle) => tracing::info!(guest = guest.name, handle = handle.0, "service launched"),
                 Err(error) => {
                     tracing::error!(guest = guest.name, "a service is not launched: {}", describe(&error));

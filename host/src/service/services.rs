@@ -162,20 +162,38 @@ impl Services {
         life::launch(self, handle, guest, arguments, life::Lineage::default())
     }
 
+    /// Starts a service under a name, which it has before it runs: it may fail at once, and the name is to wait for the
+    /// one that is started in its place.
+    pub fn launch_named(&self, name: &str, guest: &str, arguments: Bytes) -> Result<Handle, ServiceError> {
+        let handle = self.new_handle();
+        self.shared.names.register(name, handle)?;
+        match self.launch_as(handle, guest, arguments) {
+            Ok(_) => Ok(handle),
+            Err(error) => {
+                self.free_names(handle);
+                Err(error)
+            }
+        }
+    }
+
     /// Takes a place among the running services, and enters the member in the directory.
     pub(super) fn enter(&self, handle: Handle, label: &Arc<str>) -> Result<Arc<Member>, ServiceError> {
         let limit = self.shared.options.max_running;
-        if self.shared.is_stopping.load(Ordering::SeqCst) {
-            return Err(ServiceError::Failed("the host is stopping".to_owned()));
-        }
-        if self.shared.running.fetch_add(1, Ordering::SeqCst) >= limit {
-            self.shared.running.fetch_sub(1, Ordering::SeqCst);
-            return Err(ServiceError::TooMany(limit));
+        // The place first: whoever stops either sees it or is seen.
+        let is_full = self.shared.running.fetch_add(1, Ordering::SeqCst) >= limit;
+        if is_full || self.is_stopping() {
+            self.give_place_back();
+            let stopping = || ServiceError::Failed("the host is stopping".to_owned());
+            return Err(if self.is_stopping() { stopping() } else { ServiceError::TooMany(limit) });
         }
         let capacity = self.shared.options.mailbox_capacity;
         let member = Arc::new(Member::new(handle, MemberKind::Service, Arc::clone(label), capacity));
         self.shared.directory.insert(handle, Arc::clone(&member));
         Counters::count(&self.shared.counters.launched);
+        if self.is_stopping() {
+            // Whoever stops may have looked through the directory before it was in it.
+            member.kill();
+        }
         Ok(member)
     }
 
@@ -198,7 +216,14 @@ impl Services {
     }
 
     /// A service is gone, with everything that it had.
-    pub(super) fn leave(&self) {
+    pub(super) fn leave(&self, has_failed: bool) {
+        let counters = &self.shared.counters;
+        self.give_place_back();
+        // Only now does it run no more in the figures.
+        Counters::count(if has_failed { &counters.failed } else { &counters.exited });
+    }
+
+    fn give_place_back(&self) {
         self.shared.running.fetch_sub(1, Ordering::SeqCst);
         self.shared.ended.notify_waiters();
     }
@@ -448,12 +473,15 @@ impl Services {
     /// The figures.
     pub fn snapshot(&self) -> ServicesSnapshot {
         let counters = &self.shared.counters;
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let read = |counter: &AtomicU64| counter.load(Ordering::SeqCst);
+        // Those that have ended are read first: whoever has ended was launched before.
+        let (exited, failed) = (read(&counters.exited), read(&counters.failed));
+        let launched = read(&counters.launched);
         let mut snapshot = ServicesSnapshot {
-            running: u64::from(self.shared.running.load(Ordering::Relaxed)),
-            launched: read(&counters.launched),
-            exited: read(&counters.exited),
-            failed: read(&counters.failed),
+            running: launched - exited - failed,
+            launched,
+            exited,
+            failed,
             messages: read(&counters.handled_by_ended),
             dead_letters: self.shared.dead_letters.count(),
             mailbox_max: read(&counters.longest_of_ended),

@@ -20,14 +20,14 @@ pub(super) struct Counters {
 
 impl Counters {
     pub fn count(counter: &AtomicU64) {
-        counter.fetch_add(1, Ordering::Relaxed);
+        counter.fetch_add(1, Ordering::SeqCst);
     }
 }
 
 /// The part `services` of the status.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServicesSnapshot {
-    /// Services that run now.
+    /// Services that run now: always those launched without those that exited or failed.
     pub running: u64,
     pub launched: u64,
     /// Services that ended by themselves or were killed.
