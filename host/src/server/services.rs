@@ -15,7 +15,7 @@ use super::config::Config;
 use super::host::StartError;
 use crate::clock::SharedClock;
 use crate::guest::{GuestCounters, GuestId, GuestKind, GuestSettings, GuestState};
-use crate::service::{Handles, ServiceEngine, ServiceGuest, Services, code, describe, logger};
+use crate::service::{Handles, ServiceEngine, ServiceGuest, Services, code, dead_letters, describe, logger};
 
 /// How long services have at the stop to come to an end.
 const STOP_LIMIT: Duration = Duration::from_secs(2);
@@ -56,6 +56,7 @@ impl RunningServices {
         let max_payload_bytes = config.guest.max_payload_bytes();
         let services =
             Services::new(config.service.clone(), max_payload_bytes, guests, handles, runtime.handle().clone());
+        dead_letters::start(&services);
         logger::start(&services, config.guest.max_log_lines_per_s, Arc::clone(clock));
         Ok(Self { services, runtime, counters })
     }
