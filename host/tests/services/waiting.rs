@@ -77,6 +77,18 @@ fn whoever_waits_for_one_that_does_not_answer_is_told_for_whom() {
 }
 
 #[test]
+fn the_chain_goes_on_through_one_that_takes_messages_while_it_waits() {
+    let actors = Actors::of(&["relay", "relay-async"]);
+    let (a, b, c) = (actors.launch("relay"), actors.launch("relay-async"), actors.launch("relay"));
+    let order = format!("call {b} call {c} sleep 60000 echo late");
+    let asking = actors.asking(a, order, Duration::from_millis(300));
+    let error = actors.runtime.block_on(asking).unwrap_err();
+    let ServiceError::TimedOut(text) = error else { panic!("{error:?}") };
+    let chain = format!("relay ({a}), which waits for relay-async ({b}), which waits for relay ({c})");
+    assert!(text.contains(&chain), "{text}");
+}
+
+#[test]
 fn a_message_that_is_forwarded_keeps_its_source_and_session() {
     let actors = Actors::of(&["relay"]);
     let (a, b, c) = (actors.launch("relay"), actors.launch("relay"), actors.launch("relay"));
