@@ -20,7 +20,7 @@ pub struct Message {
     pub payload: Bytes,
     /// Where an answer goes, if one is expected.
     pub request: Option<Request>,
-    /// Its place among the packets of its client, given back when it has been handled.
+    /// Its place among those of its client or socket, given back when it has been handled.
     pub place: Option<OwnedSemaphorePermit>,
 }
 

@@ -98,7 +98,7 @@ impl ServiceState {
     }
 
     /// Whether a message is to be handled at all: one of a timeout that was taken back is not, nor is the packet of a client
-    /// that is another's now.
+    /// that is another's now, nor what comes of a socket that it has closed.
     pub(super) fn wants(&mut self, message: &Message) -> bool {
         match message.subject {
             Subject::Timeout(id) if message.source == self.member.handle => self.timeouts.is_due(id),
@@ -106,6 +106,11 @@ impl ServiceState {
             Subject::Packet(connection) if message.place.is_some() => {
                 let gate = self.services.gate();
                 !gate.is_some_and(|gate| gate.give_back(connection, self.member.handle, &message.payload))
+            }
+            Subject::SocketConnected(_) | Subject::SocketData(_) | Subject::SocketClosed(_)
+                if message.place.is_some() =>
+            {
+                self.sockets.as_mut().is_some_and(|sockets| sockets.wants(&message.subject))
             }
             _ => true,
         }
