@@ -20,11 +20,11 @@ pub struct Message {
     pub payload: Bytes,
     /// Where an answer goes, if one is expected.
     pub request: Option<Request>,
-    /// Its place among the packets of its client.
+    /// Its place among those of its client or socket.
     pub place: Option<Place>,
 }
 
-/// The place of a packet among those of its client, given back when it has been handled.
+/// The place of a message among those of its client or socket, given back when it has been handled.
 #[derive(Debug)]
 pub struct Place {
     pub permit: OwnedSemaphorePermit,

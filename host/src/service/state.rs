@@ -112,13 +112,18 @@ impl ServiceState {
     }
 
     /// Whether a message is to be handled at all: one of a timeout that was taken back is not, nor is the packet of a client
-    /// that is another's now.
+    /// that is another's now, nor what comes of a socket that it has closed.
     pub(super) fn wants(&mut self, message: &Message) -> bool {
         match message.subject {
             Subject::Timeout(id) if message.source == self.member.handle => self.timeouts.is_due(id),
             Subject::Packet(connection) if message.place.as_ref().is_some_and(|place| !place.is_passed_on) => {
                 let gate = self.services.gate();
                 !gate.is_some_and(|gate| gate.give_back(connection, self.member.handle, &message.payload))
+            }
+            Subject::SocketConnected(_) | Subject::SocketData(_) | Subject::SocketClosed(_)
+                if message.place.is_some() =>
+            {
+                self.sockets.as_mut().is_some_and(|sockets| sockets.wants(&message.subject))
             }
             _ => true,
         }

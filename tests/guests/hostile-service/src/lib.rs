@@ -20,8 +20,9 @@
 //! | `sleep MS` | waits |
 //! | `exit` | ends |
 //! | `connect HOST PORT` | opens a connection; answers its id or the error, `heard` tells the rest |
+//! | `socket-send ID TEXT`, `socket-close ID` | sends on it, closes it |
 //! | `timeouts`, `subscriptions` | sets timeouts, subscribes, until it may not |
-//! | `publish CHANNEL TEXT`, `subscribe CHANNEL` | does so |
+//! | `publish CHANNEL TEXT`, `subscribe CHANNEL`, `watch NAME` | does so |
 //! | `put KIB`, `big-answer KIB`, `big-send HANDLE KIB` | hands that much to the host |
 //! | `heard` | what it has heard beside such messages, a line each |
 
