@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use tokio::sync::Semaphore;
-use wheelhouse::service::{GatePort, Handle, Member, Message, PacketRefused, ServiceError, Subject};
+use wheelhouse::service::{GatePort, Handle, Member, Message, PacketRefused, Place, ServiceError, Subject};
 
 use crate::actors::Actors;
 
