@@ -53,6 +53,7 @@ pub(crate) const LARGEST: &[(&str, u64)] = &[
     ("service.threads", 1024),
     ("service.max_running", 100_000),
     ("service.mailbox_capacity", 16_777_216),
+    ("service.mailbox_mb", 1_048_576),
     ("service.deadline_ms", 600_000),
     ("service.max_in_hand", 65_536),
     ("service.max_waiting", 1_000_000),

@@ -9,7 +9,7 @@ use crate::guest::contract::sim::services::Message as Forwarded;
 use crate::service::handle::Handle;
 use crate::service::message::{Message, ServiceError};
 use crate::service::state::ServiceState;
-use crate::service::timeouts::MAX_TIMEOUTS;
+use crate::service::timeouts::{MAX_TIMEOUTS, Whose};
 
 impl actor::Host for ServiceState {
     fn self_(&mut self) -> wasmtime::Result<u64> {
@@ -55,8 +55,9 @@ impl actor::Host for ServiceState {
         }
         let id = self.services.new_number();
         let delay = Duration::from_millis(delay_ms.into());
-        let runtime = self.services.runtime();
-        let is_set = self.timeouts.set(id, delay, Bytes::from(payload), &self.member, runtime);
+        let max_bytes = self.services.options().max_mailbox_bytes();
+        let whose = Whose { member: &self.member, runtime: self.services.runtime() };
+        let is_set = self.timeouts.set(id, delay, Bytes::from(payload), max_bytes, whose);
         Ok(if is_set { Ok(id) } else { Err(ServiceError::TooMany(MAX_TIMEOUTS as u32)) })
     }
 
