@@ -16,6 +16,7 @@
 //! | `call-self MS` | calls itself |
 //! | `flood N HANDLE` | sends so many messages: `N then ERROR`, or `N` |
 //! | `sleep MS` | waits |
+//! | `nap SOCKET MS` | says `asleep` on the socket, and waits |
 //! | `exit` | ends |
 //! | `connect HOST PORT` | opens a connection; answers its id or the error, `heard` tells the rest |
 //! | `socket-send ID TEXT`, `socket-close ID` | sends on it, closes it |
