@@ -3,21 +3,18 @@
 //! only the game itself can know of, its subscriptions, the names it watches and the blobs it puts together, is here too.
 //! Who there really is tells a [`ServiceView`], which the server implements.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::contract::sim::services::ServiceError;
 use super::contract::sim::shared::SharedError;
 use super::layered::Layered;
+use super::service_limits::{MAX_BLOB_NAMES, MAX_SUBSCRIPTIONS, check_name, nobody};
 use super::shared_reads::SharedBlob;
 use super::stage::GuestId;
 use super::unfinished::Unfinished;
-
-/// Subscriptions of one guest, as the contract says.
-const MAX_SUBSCRIPTIONS: usize = 1024;
-
-/// Names that one guest watches, as the contract says.
-const MAX_WATCHED: usize = 1024;
 
 /// Something that a handler asks of services, carried out in the order asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +57,7 @@ pub enum Letter {
     /// Publish a shared blob.
     PutShared {
         name: String,
-        blob: Vec<u8>,
+        blob: Arc<[u8]>,
     },
     RemoveShared(String),
     Watch(String),
@@ -94,6 +91,9 @@ pub trait ServiceView: Send {
     /// Whether it is a service, which can be ended.
     fn is_service(&self, handle: u64) -> bool;
 
+    /// Whether it is a service or a game, which connections may be bound to.
+    fn takes_connections(&self, handle: u64) -> bool;
+
     /// Whether a member would take a message; an error is `gone` or `mailbox-full`.
     fn check_receiver(&self, to: u64) -> Result<(), ServiceError>;
 
@@ -102,9 +102,6 @@ pub trait ServiceView: Send {
 
     /// Who has a name.
     fn query(&self, name: &str) -> Option<u64>;
-
-    /// Whether it could be a name.
-    fn check_name(&self, name: &str) -> Result<(), ServiceError>;
 
     /// Whether so much may be published in that channel.
     fn check_publication(&self, channel: &str, bytes: usize) -> Result<(), ServiceError>;
@@ -117,6 +114,9 @@ pub trait ServiceView: Send {
 
     /// Whether a blob of that length could be published under that name.
     fn check_blob(&self, name: &str, bytes: usize) -> Result<(), SharedError>;
+
+    /// The most that all shared blobs may count together.
+    fn max_shared_bytes(&self) -> usize;
 
     /// Whether a connection is open, to whomever it is bound.
     fn is_open(&self, connection: u64) -> bool;
@@ -137,23 +137,34 @@ pub trait ServiceView: Send {
 /// What letters will have changed once they are delivered.
 #[derive(Debug, Default)]
 struct Ahead {
-    names: FxHashMap<String, NameAhead>,
+    /// Who will have a name.
+    names: FxHashMap<String, Last<Option<u64>>>,
+    /// Whether there will be a shared blob.
+    blobs: FxHashMap<String, Last<bool>>,
     launched: FxHashSet<u64>,
     ended: FxHashSet<u64>,
 }
 
-/// Who will have a name, and how many letters are about it: the last of them counts.
+/// What the last of so many letters about one thing says of it.
 #[derive(Debug, Default)]
-struct NameAhead {
-    holder: Option<u64>,
+struct Last<T> {
+    what: T,
     letters: u32,
 }
 
-impl Ahead {
-    fn name(&mut self, name: &str, holder: Option<u64>, letters: u32) {
-        let ahead = self.names.entry(name.to_owned()).or_default();
-        ahead.holder = holder;
-        ahead.letters += letters;
+/// Notes letters of which the last says that of a name.
+fn note<T: Default>(ahead: &mut FxHashMap<String, Last<T>>, name: &str, what: T, letters: u32) {
+    let last = ahead.entry(name.to_owned()).or_default();
+    last.what = what;
+    last.letters += letters;
+}
+
+/// One of the letters about a name is delivered.
+fn note_delivered<T>(ahead: &mut FxHashMap<String, Last<T>>, name: &str) {
+    let Some(last) = ahead.get_mut(name) else { return };
+    last.letters -= 1;
+    if last.letters == 0 {
+        ahead.remove(name);
     }
 }
 
@@ -177,8 +188,8 @@ pub struct LetterBook {
     waiting: Ahead,
     /// By those of the handler that runs.
     noted: Ahead,
-    /// Shared blobs that the handler that runs has published (true) or removed.
-    noted_blobs: FxHashMap<String, bool>,
+    /// Services that delivered letters have ended, and that are still there for a moment.
+    ending: FxHashSet<u64>,
     noted_requests: u32,
     /// Whose handler it is, once it has noted anything.
     guest: Option<GuestId>,
@@ -197,8 +208,8 @@ impl LetterBook {
 
     /// Whether services will be otherwise once letters are delivered that wait.
     pub(super) fn has_waiting(&self) -> bool {
-        let Ahead { names, launched, ended } = &self.waiting;
-        !(names.is_empty() && launched.is_empty() && ended.is_empty())
+        let Ahead { names, blobs, launched, ended } = &self.waiting;
+        !(names.is_empty() && blobs.is_empty() && launched.is_empty() && ended.is_empty())
     }
 
     fn own(&mut self, guest: GuestId) -> &mut Own {
@@ -211,10 +222,16 @@ impl LetterBook {
         self.of_letters(handle).unwrap_or_else(|| self.view.as_ref().is_some_and(|view| view.is_there(handle)))
     }
 
+    /// Whether a connection may be bound to that handle, as the handler that runs sees it.
+    pub(super) fn takes_connections(&self, handle: u64) -> bool {
+        let is_there = || self.view.as_ref().is_some_and(|view| view.takes_connections(handle));
+        self.of_letters(handle).unwrap_or_else(is_there)
+    }
+
     /// Whether letters have launched or ended that service.
     fn of_letters(&self, handle: u64) -> Option<bool> {
         let both = [&self.noted, &self.waiting];
-        if both.iter().any(|ahead| ahead.ended.contains(&handle)) {
+        if self.ending.contains(&handle) || both.iter().any(|ahead| ahead.ended.contains(&handle)) {
             return Some(false);
         }
         both.iter().any(|ahead| ahead.launched.contains(&handle)).then_some(true)
@@ -254,24 +271,24 @@ impl LetterBook {
     /// Who has a name, as the handler that runs sees it.
     pub(super) fn query(&self, name: &str) -> wasmtime::Result<Option<u64>> {
         match [&self.noted, &self.waiting].iter().find_map(|ahead| ahead.names.get(name)) {
-            Some(ahead) => Ok(ahead.holder),
+            Some(ahead) => Ok(ahead.what),
             None => Ok(self.view()?.query(name)),
         }
     }
 
     /// A service gets a name. Whether a letter is needed: not where it has it already.
     pub(super) fn register(&mut self, name: &str, service: u64) -> wasmtime::Result<Result<bool, ServiceError>> {
-        if let Err(error) = self.view()?.check_name(name) {
+        if let Err(error) = check_name(name) {
             return Ok(Err(error));
         }
         if !self.is_there(service) {
-            return Ok(Err(ServiceError::Gone(format!("there is no service {service} (any more)"))));
+            return Ok(Err(nobody(service)));
         }
         Ok(match self.query(name)? {
             Some(holder) if holder == service => Ok(false),
             Some(_) => Err(ServiceError::NameTaken),
             None => {
-                self.noted.name(name, Some(service), 1);
+                note(&mut self.noted.names, name, Some(service), 1);
                 Ok(true)
             }
         })
@@ -281,7 +298,7 @@ impl LetterBook {
     pub(super) fn unregister(&mut self, name: &str) -> wasmtime::Result<bool> {
         let is_given = self.query(name)?.is_some();
         if is_given {
-            self.noted.name(name, None, 1);
+            note(&mut self.noted.names, name, None, 1);
         }
         Ok(is_given)
     }
@@ -325,7 +342,7 @@ impl LetterBook {
     /// A guest watches a name: whether it was not watching it before. `None` when it watches too many.
     pub(super) fn watch(&mut self, guest: GuestId, name: &str) -> Option<bool> {
         let watched = &mut self.own(guest).watched;
-        if watched.len() >= MAX_WATCHED && !watched.contains(name) {
+        if watched.len() >= MAX_BLOB_NAMES && !watched.contains(name) {
             return None;
         }
         Some(watched.insert(name.to_owned()))
@@ -340,19 +357,19 @@ impl LetterBook {
     pub(super) fn put(&mut self, name: &str, bytes: usize) -> wasmtime::Result<Result<(), SharedError>> {
         let checked = self.view()?.check_blob(name, bytes);
         if checked.is_ok() {
-            self.noted_blobs.insert(name.to_owned(), true);
+            note(&mut self.noted.blobs, name, true, 1);
         }
         Ok(checked)
     }
 
     /// A shared blob is removed; false when there is none, as the handler that runs sees it.
     pub(super) fn remove(&mut self, name: &str) -> wasmtime::Result<bool> {
-        let is_there = match self.noted_blobs.get(name) {
-            Some(is_there) => *is_there,
+        let is_there = match [&self.noted, &self.waiting].iter().find_map(|ahead| ahead.blobs.get(name)) {
+            Some(ahead) => ahead.what,
             None => self.view()?.blob(name).is_some(),
         };
         if is_there {
-            self.noted_blobs.insert(name.to_owned(), false);
+            note(&mut self.noted.blobs, name, false, 1);
         }
         Ok(is_there)
     }
@@ -366,9 +383,10 @@ impl LetterBook {
     ) -> wasmtime::Result<Result<(), SharedError>> {
         let bytes = self.own(guest).unfinished.bytes().saturating_add(more.len());
         let checked = self.view()?.check_blob(name, bytes);
+        let limit = self.view()?.max_shared_bytes() as u64;
         let unfinished = &mut self.own(guest).unfinished;
         if checked.is_ok() && !unfinished.append(name, more) {
-            return Ok(Err(SharedError::Full(bytes as u64)));
+            return Ok(Err(SharedError::Full(limit)));
         }
         if checked.is_err() {
             unfinished.discard(name);
@@ -377,9 +395,9 @@ impl LetterBook {
     }
 
     /// The blob that a guest has put together under a name is done: these are its bytes, if there is one.
-    pub(super) fn finish(&mut self, guest: GuestId, name: &str) -> Option<Vec<u8>> {
+    pub(super) fn finish(&mut self, guest: GuestId, name: &str) -> Option<Arc<[u8]>> {
         let blob = self.own(guest).unfinished.finish(name)?;
-        self.noted_blobs.insert(name.to_owned(), true);
+        note(&mut self.noted.blobs, name, true, 1);
         Some(blob)
     }
 
@@ -390,9 +408,12 @@ impl LetterBook {
 
     /// The handler has returned, and its letters are on their way.
     pub(super) fn commit(&mut self) {
-        let Ahead { names, launched, ended } = &mut self.noted;
+        let Ahead { names, blobs, launched, ended } = &mut self.noted;
         for (name, ahead) in names.drain() {
-            self.waiting.name(&name, ahead.holder, ahead.letters);
+            note(&mut self.waiting.names, &name, ahead.what, ahead.letters);
+        }
+        for (name, ahead) in blobs.drain() {
+            note(&mut self.waiting.blobs, &name, ahead.what, ahead.letters);
         }
         self.waiting.launched.extend(launched.drain());
         self.waiting.ended.extend(ended.drain());
@@ -403,7 +424,6 @@ impl LetterBook {
             own.open_requests += self.noted_requests;
         }
         self.noted_requests = 0;
-        self.noted_blobs.clear();
     }
 
     /// The handler has failed, and there are no letters.
@@ -415,21 +435,27 @@ impl LetterBook {
             own.unfinished.rollback();
         }
         self.noted_requests = 0;
-        self.noted_blobs.clear();
+    }
+
+    /// A guest will not run again: what only it knew of is forgotten. Its letters that wait stand.
+    pub fn forget(&mut self, guest: GuestId) {
+        self.own.remove(&guest);
     }
 
     /// A letter is delivered: from here on it shows in services themselves.
     pub fn delivered(&mut self, letter: &Letter) {
         match letter {
             Letter::Launch { handle, .. } => drop(self.waiting.launched.remove(handle)),
-            Letter::Kill(handle) => drop(self.waiting.ended.remove(handle)),
-            Letter::Register { name, .. } | Letter::Unregister(name) => {
-                if let Some(ahead) = self.waiting.names.get_mut(name) {
-                    ahead.letters -= 1;
-                    if ahead.letters == 0 {
-                        self.waiting.names.remove(name);
-                    }
-                }
+            Letter::Kill(handle) => {
+                self.waiting.ended.remove(handle);
+                // It has yet to end, and nobody shall see it again; those that have ended are as good as forgotten.
+                self.ending.insert(*handle);
+                let view = &self.view;
+                self.ending.retain(|handle| view.as_ref().is_some_and(|view| view.is_there(*handle)));
+            }
+            Letter::Register { name, .. } | Letter::Unregister(name) => note_delivered(&mut self.waiting.names, name),
+            Letter::PutShared { name, .. } | Letter::RemoveShared(name) => {
+                note_delivered(&mut self.waiting.blobs, name);
             }
             _ => {}
         }

@@ -9,6 +9,9 @@ use super::*;
 const GAME: GuestId = GuestId(1);
 const OTHER: GuestId = GuestId(2);
 
+/// A part of the host.
+const LOGGER: u64 = 3;
+
 /// Services as a test wants them.
 #[derive(Clone, Default)]
 pub(in crate::guest) struct World {
@@ -33,8 +36,8 @@ impl ServiceView for World {
     fn query(&self, name: &str) -> Option<u64> {
         self.names.lock().unwrap().get(name).copied()
     }
-    fn check_name(&self, _name: &str) -> Result<(), ServiceError> {
-        Ok(())
+    fn takes_connections(&self, handle: u64) -> bool {
+        self.is_there(handle) && handle != LOGGER
     }
     fn check_publication(&self, _channel: &str, _bytes: usize) -> Result<(), ServiceError> {
         Ok(())
@@ -47,6 +50,9 @@ impl ServiceView for World {
     }
     fn check_blob(&self, _name: &str, bytes: usize) -> Result<(), SharedError> {
         if bytes > 10 { Err(SharedError::Full(10)) } else { Ok(()) }
+    }
+    fn max_shared_bytes(&self) -> usize {
+        10
     }
     fn is_open(&self, connection: u64) -> bool {
         connection == 7
@@ -89,6 +95,41 @@ fn a_service_is_there_from_its_launch_on_also_while_the_letter_waits() {
     assert!(book.is_there(handle));
     world.there.lock().unwrap().clear();
     assert!(!book.is_there(handle), "from the delivery on it is as it really is");
+}
+
+#[test]
+fn a_service_that_was_ended_is_not_seen_again_while_it_has_yet_to_leave() {
+    let (mut book, world) = book();
+    assert!(book.kill(5).unwrap());
+    book.commit();
+    book.delivered(&Letter::Kill(5));
+    assert!(!book.is_there(5) && !book.kill(5).unwrap() && book.check_receiver(5).unwrap().is_err());
+    assert!(!book.has_waiting(), "nobody need wait for that");
+    world.there.lock().unwrap().remove(&5);
+    book.delivered(&Letter::Kill(6));
+    assert!(!book.is_there(5) && book.ending.is_empty(), "services themselves say so now");
+}
+
+#[test]
+fn connections_are_bound_to_services_and_games_and_to_no_part_of_the_host() {
+    let (mut book, world) = book();
+    world.there.lock().unwrap().insert(LOGGER);
+    let handle = book.launch("chat").unwrap().unwrap();
+    assert!(book.takes_connections(5) && book.takes_connections(handle));
+    assert!(book.is_there(LOGGER) && !book.takes_connections(LOGGER) && !book.takes_connections(99));
+}
+
+#[test]
+fn what_only_a_game_that_is_disabled_knew_of_is_forgotten() {
+    let (mut book, _world) = book();
+    let subscription = book.subscribe(GAME, "news").unwrap().unwrap();
+    assert!(book.append(GAME, "tiles", b"123456").unwrap().is_ok());
+    assert!(book.launch("chat").unwrap().is_ok());
+    book.commit();
+    book.forget(GAME);
+    book.request_is_over(GAME);
+    assert!(book.own.is_empty() && !book.waiting.launched.is_empty(), "its letters stand");
+    assert!(!book.unsubscribe(GAME, subscription));
 }
 
 #[test]
@@ -164,7 +205,7 @@ fn subscriptions_and_names_that_are_watched_are_the_guests_own_and_bounded() {
     assert!(!book.unsubscribe(OTHER, first));
     book.rollback();
     assert!(book.unsubscribe(GAME, first) && !book.unsubscribe(GAME, first));
-    assert!((0..MAX_WATCHED).all(|name| book.watch(GAME, &name.to_string()) == Some(true)));
+    assert!((0..MAX_BLOB_NAMES).all(|name| book.watch(GAME, &name.to_string()) == Some(true)));
     assert_eq!((book.watch(GAME, "7"), book.watch(GAME, "one more")), (Some(false), None));
     assert!(book.unwatch(GAME, "7") && book.watch(GAME, "one more") == Some(true));
 }
@@ -182,5 +223,27 @@ fn blobs_are_removed_once_and_put_together_within_the_limit() {
     book.rollback();
     assert_eq!(book.finish(OTHER, "tiles"), None);
     book.rollback();
-    assert_eq!(book.finish(GAME, "tiles"), Some(b"123456".to_vec()));
+    assert_eq!(book.finish(GAME, "tiles"), Some(Arc::from(*b"123456")));
+}
+
+#[test]
+fn a_blob_is_there_for_the_next_handler_while_its_letter_waits() {
+    let (mut book, _world) = book();
+    let put = |name: &str| Letter::PutShared { name: name.to_owned(), blob: Arc::from(*b"tiles") };
+    assert!(book.put("tiles", 3).unwrap().is_ok());
+    book.commit();
+    assert!(book.has_waiting() && book.remove("tiles").unwrap() && !book.remove("tiles").unwrap());
+    book.commit();
+    assert!(!book.remove("tiles").unwrap(), "its removal waits as well");
+    book.delivered(&put("tiles"));
+    assert!(!book.remove("tiles").unwrap());
+    book.delivered(&Letter::RemoveShared("tiles".to_owned()));
+    assert!(!book.has_waiting());
+}
+
+#[test]
+fn a_game_that_puts_too_many_blobs_together_is_told_how_much_there_may_be() {
+    let (mut book, _world) = book();
+    assert!((0..MAX_BLOB_NAMES).all(|name| book.append(GAME, &name.to_string(), b"").unwrap().is_ok()));
+    assert!(matches!(book.append(GAME, "one more", b"1").unwrap(), Err(SharedError::Full(10))));
 }

@@ -24,6 +24,7 @@ pub mod letter_book;
 pub mod load;
 mod log_lines;
 pub mod resident;
+pub mod service_limits;
 pub mod settings;
 pub mod shared_reads;
 pub mod stage;

@@ -339,7 +339,7 @@ impl Stage {
     }
 
     /// Notes that a blob which was put together is published. Its bytes were counted as they came.
-    pub(super) fn note_finished(&mut self, from: GuestId, name: String, blob: Vec<u8>) -> wasmtime::Result<()> {
+    pub(super) fn note_finished(&mut self, from: GuestId, name: String, blob: Arc<[u8]>) -> wasmtime::Result<()> {
         self.count_sent(0)?;
         self.noted.push(Effect::Letter { from, letter: Letter::PutShared { name, blob } });
         Ok(())

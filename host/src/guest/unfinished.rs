@@ -1,10 +1,11 @@
 //! Shared blobs that a game is putting together, in pieces and over several handlers. Nobody else sees them; what a
 //! handler that fails has added is forgotten.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
-/// Blobs that one game puts together at one time.
-const MAX_NAMES: usize = 1024;
+use super::service_limits::MAX_BLOB_NAMES;
 
 /// The blobs, by name.
 #[derive(Debug, Default)]
@@ -34,7 +35,7 @@ impl Unfinished {
     /// Adds to a blob; false when there are too many.
     pub fn append(&mut self, name: &str, more: &[u8]) -> bool {
         let is_known = self.kept.contains_key(name) || self.noted.contains_key(name);
-        if !is_known && self.kept.len() + self.noted.len() >= MAX_NAMES {
+        if !is_known && self.kept.len() + self.noted.len() >= MAX_BLOB_NAMES {
             return false;
         }
         let noted = self.noted.entry(name.to_owned()).or_default();
@@ -43,8 +44,8 @@ impl Unfinished {
         true
     }
 
-    /// The whole of a blob, which is then begun anew; `None` when there is nothing.
-    pub fn finish(&mut self, name: &str) -> Option<Vec<u8>> {
+    /// The whole of a blob, as it will be shared; it is then begun anew. `None` when there is nothing.
+    pub fn finish(&mut self, name: &str) -> Option<Arc<[u8]>> {
         let kept = self.kept.get(name);
         if kept.is_none() && !self.noted.contains_key(name) {
             return None;
@@ -52,9 +53,10 @@ impl Unfinished {
         let noted = self.noted.entry(name.to_owned()).or_default();
         let kept = kept.filter(|_| !noted.begins_anew);
         let blob = match (kept, noted.added.take()) {
-            (None, added) => added,
-            (Some(kept), None) => Some(kept.clone()),
-            (Some(kept), Some(added)) => Some([&kept[..], &added[..]].concat()),
+            (None, added) => added.map(Arc::from),
+            // What is kept stays until the handler that finishes it has returned.
+            (Some(kept), None) => Some(Arc::from(&kept[..])),
+            (Some(kept), Some(added)) => Some(Arc::from([&kept[..], &added[..]].concat())),
         };
         noted.begins_anew = true;
         blob
@@ -98,13 +100,13 @@ mod tests {
         assert!(blobs.append("map", b"XX"));
         blobs.rollback();
         assert!(blobs.append("map", b"cd"));
-        assert_eq!((blobs.bytes(), blobs.finish("map")), (4, Some(b"abcd".to_vec())));
+        assert_eq!((blobs.bytes(), blobs.finish("map")), (4, Some(Arc::from(*b"abcd"))));
         assert_eq!(blobs.finish("map"), None);
         blobs.rollback();
-        assert_eq!(blobs.finish("map"), Some(b"ab".to_vec()), "the handler that finished it has failed");
+        assert_eq!(blobs.finish("map"), Some(Arc::from(*b"ab")), "the handler that finished it has failed");
         assert!(blobs.append("map", b"new"));
         blobs.commit();
-        assert_eq!((blobs.bytes(), blobs.finish("map")), (3, Some(b"new".to_vec())));
+        assert_eq!((blobs.bytes(), blobs.finish("map")), (3, Some(Arc::from(*b"new"))));
         blobs.commit();
         assert_eq!((blobs.bytes(), blobs.kept.len()), (0, 0));
         blobs.append("map", b"a");
@@ -113,13 +115,13 @@ mod tests {
         blobs.discard("map");
         assert_eq!(blobs.finish("map"), None);
         blobs.append("map", b"c");
-        assert_eq!(blobs.finish("map"), Some(b"c".to_vec()));
+        assert_eq!(blobs.finish("map"), Some(Arc::from(*b"c")));
     }
 
     #[test]
     fn only_so_many_are_put_together_at_one_time() {
         let mut blobs = Unfinished::default();
-        assert!((0..MAX_NAMES).all(|name| blobs.append(&name.to_string(), b"")));
+        assert!((0..MAX_BLOB_NAMES).all(|name| blobs.append(&name.to_string(), b"")));
         assert!(!blobs.append("one more", b"") && blobs.append("7", b""));
     }
 }

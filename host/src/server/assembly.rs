@@ -43,7 +43,8 @@ pub struct LoadedGuest {
     config_json: String,
 }
 
-/// Reads and compiles the guests of the loop. One that cannot be run is logged and left out; a file that is missing is an error.
+/// Reads and compiles the guests of the loop. One that cannot be run is logged and left out; a file that is missing is an
+/// error.
 pub fn load_guests(config: &Config, engine: &LoopEngine) -> Result<Vec<LoadedGuest>, StartError> {
     let mut files = Vec::new();
     for settings in config.enabled_guests().filter(|guest| guest.kind != GuestKind::Service) {

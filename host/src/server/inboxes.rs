@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::bell::Bell;
 use crate::guest::GuestId;
-use crate::service::{Answer, Member, Message, ServiceError, Services};
+use crate::service::{Answer, Handle, Member, Message, ServiceError, Services};
 
 /// Messages that are taken out of a mailbox at one time. They count no more there, so they are few.
 const TAKEN_AT_ONCE: usize = 64;
@@ -65,6 +65,8 @@ pub struct Inboxes {
     services: Services,
     replies: Replies,
     of: FxHashMap<GuestId, Inbox>,
+    /// Games that will not run again, as services knew them.
+    closed: FxHashMap<GuestId, Handle>,
     /// The games, next one first.
     order: VecDeque<GuestId>,
     waker: Waker,
@@ -91,7 +93,7 @@ impl Inboxes {
         };
         let of = members.iter().map(|(game, member)| (*game, inbox(member))).collect();
         let waker = Waker::from(Arc::new(replies.bell.clone()));
-        Self { services, replies, of, order: order.into(), waker }
+        Self { services, replies, of, closed: FxHashMap::default(), order: order.into(), waker }
     }
 
     /// Takes the next thing out that a game which `is_ready` is to hear. `None` says that there is nothing: the bell is
@@ -113,8 +115,9 @@ impl Inboxes {
 
     fn next_game(&mut self, is_ready: impl Fn(GuestId) -> bool) -> Option<GuestId> {
         for Reply { game, session, answer } in self.replies.take() {
-            if let Some(inbox) = self.of.get_mut(&game) {
-                inbox.replies.push_back((session, answer));
+            match self.of.get_mut(&game) {
+                Some(inbox) => inbox.replies.push_back((session, answer)),
+                None => self.note_unheard(game, &answer),
             }
         }
         let Self { of, order, waker, .. } = self;
@@ -138,10 +141,19 @@ impl Inboxes {
         }
     }
 
+    /// An answer has come for a game that will not hear it. That there is none is no answer.
+    fn note_unheard(&self, game: GuestId, answer: &Answer) {
+        if let (Ok(answer), Some(handle)) = (answer, self.closed.get(&game)) {
+            self.services.late_answer(Handle::HOST, *handle, answer.len());
+        }
+    }
+
     /// A game will not run again: nothing reaches it any more, and everybody who waits for it is told why.
     pub fn close(&mut self, game: GuestId, why: &ServiceError) {
         let Some(inbox) = self.of.remove(&game) else { return };
         self.order.retain(|of| *of != game);
+        self.closed.insert(game, inbox.member.handle);
+        inbox.replies.iter().for_each(|(_, answer)| self.note_unheard(game, answer));
         self.services.remove(&inbox.member, inbox.messages, why);
         self.services.free_names(inbox.member.handle);
     }

@@ -142,3 +142,18 @@ fn whoever_asks_a_game_that_will_not_run_again_is_told_why() {
     world.send(OTHER, "x");
     assert_eq!(world.all(), ["2 x"]);
 }
+
+#[test]
+fn an_answer_for_a_game_that_will_not_run_again_is_a_dead_letter() {
+    let mut world = World::new();
+    world.answer(ONE, 1);
+    assert!(world.inboxes.has_next(|_| true), "it has come in");
+    world.inboxes.close(ONE, &ServiceError::Failed("it is disabled".to_owned()));
+    assert_eq!(world.services.snapshot().dead_letters, 1);
+    world.answer(ONE, 2);
+    let none = Err(ServiceError::Gone("nobody".to_owned()));
+    world.inboxes.replies.push(Reply { game: ONE, session: 3, answer: none });
+    assert!(world.all().is_empty());
+    let letters = world.services.dead_letters();
+    assert_eq!((letters.len(), letters[1].to), (2, world.members[&ONE].handle.0), "that there is none is no answer");
+}

@@ -4,7 +4,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
@@ -20,8 +19,8 @@ use crate::service::{Answer, Handle, Member, Message, Request, ServiceError, Ser
 pub enum Outgoing {
     /// What a game's handler has asked for.
     Letter { from: GuestId, letter: Letter },
-    /// The answer to a message that a game has handled.
-    Answer { request: Request, answer: Answer },
+    /// The answer of a game to a message that it has handled.
+    Answer { from: GuestId, request: Request, answer: Answer },
 }
 
 impl Outgoing {
@@ -92,6 +91,8 @@ impl Letters {
     /// Does what a letter asks for. What turns out to be impossible only now cannot be told to the handler any more: it is
     /// logged, or is the answer to the request that it was.
     fn carry_out(&mut self, from: GuestId, letter: Letter) {
+        // Of a game that was disabled meanwhile as well: it wrote this before, and what it changed is on disk. Only to it
+        // itself nothing can be given any more.
         let Some(member) = self.members.get(&from).map(Arc::clone) else { return };
         let done = match letter {
             Letter::Request { to, session, object, payload, limit_ms } => {
@@ -102,8 +103,7 @@ impl Letters {
                     self.replies.push(Reply { game: from, session, answer: Err(error) });
                     return;
                 }
-                let limit =
-                    limit_ms.map_or(self.services.options().call_limit(), |ms| Duration::from_millis(ms.into()));
+                let limit = self.services.options().call_limit_of(limit_ms);
                 self.asking.wait_for(Asked { game: from, member, to: Handle(to), session, answer, limit });
                 return;
             }
@@ -113,6 +113,11 @@ impl Letters {
         if let Err(error) = done {
             self.note_lost(&member, &error);
         }
+    }
+
+    fn answer(&self, from: GuestId, request: Request, answer: Answer) {
+        let by = self.members.get(&from).map_or(Handle::HOST, |member| member.handle);
+        self.services.answer(by, request, answer);
     }
 
     fn note_lost(&mut self, from: &Member, error: &ServiceError) {
@@ -127,7 +132,7 @@ impl Letters {
     /// Binds a connection. One that would be bound to nobody is closed, as if its service had ended a little later.
     fn bind(&self, connection: u64, to: Handle) {
         let Some(gate) = self.services.gate() else { return };
-        match self.services.member(to) {
+        match self.services.member(to).filter(|member| member.takes_connections()) {
             Some(member) => drop(gate.bind(connection, &member)),
             None => drop(gate.close(connection)),
         }
@@ -149,10 +154,10 @@ fn tell(services: &Services, source: Handle, letter: Letter) -> Result<(), Servi
         Letter::Unsubscribe(id) => drop(services.unsubscribe(id, source)),
         Letter::PutShared { name, blob } => {
             let no_room = |_| ServiceError::Failed(format!("there is no room for the shared blob {name:?}"));
-            return services.put(source, &name, &blob).map_err(no_room);
+            return services.put_whole(source, &name, blob).map_err(no_room);
         }
         Letter::RemoveShared(name) => drop(services.data().remove(&name)),
-        Letter::Watch(name) => drop(services.data().watch(source, &name)),
+        Letter::Watch(name) => drop(services.watch(source, &name)),
         Letter::Unwatch(name) => drop(services.data().unwatch(source, &name)),
         // These come back to the game or go to the gate.
         Letter::Request { .. } | Letter::Bind { .. } => {}
@@ -187,8 +192,7 @@ impl HostSimulation {
                     self.stage().letters.delivered(&letter);
                     self.letters.carry_out(from, letter);
                 }
-                // Where nobody waits any more there is nobody to tell.
-                Outgoing::Answer { request, answer } => drop(request.answer(answer)),
+                Outgoing::Answer { from, request, answer } => self.letters.answer(from, request, answer),
             }
         }
     }

@@ -64,7 +64,7 @@ impl HostSimulation {
             Err(_) => 0,
         };
         let answer = self.answer(game, handled);
-        self.post(Outgoing::Answer { request, answer }, after);
+        self.post(Outgoing::Answer { from: game, request, answer }, after);
     }
 
     fn answer(&self, game: GuestId, handled: Result<Vec<u8>, CallError>) -> Answer {
@@ -99,6 +99,7 @@ impl HostSimulation {
         let name = self.guests.name(game).unwrap_or("the game");
         let why = ServiceError::Failed(format!("{name} is disabled: it failed too often"));
         self.inboxes.close(game, &why);
+        self.stage().letters.forget(game);
     }
 }
 

@@ -5,9 +5,10 @@
 //! The way of a packet through the files: the gate hands it to [`router`], which knows to whom its connection is bound (a
 //! [`route`]) and posts an [`Item`](simulation::Item) for a game; `simulation` takes it on the loop and calls the game
 //! (`handlers`); what the handler did beyond the world is carried out by `effects`. A timer comes back as a
-//! [`Timer`](simulation::Timer), to a handler or to `thinking`; a task lives in `tasks`. What a handler has changed is handed to the store by `committing`, which then lets the packets go that
-//! wait in `outbox` and the `letters` to services; what services tell games comes to their `inboxes` and is handled in
-//! `messages`; events come back from there through `event_pages` and run in `events`.
+//! [`Timer`](simulation::Timer), to a handler or to `thinking`; a task lives in `tasks`. What a handler has changed is
+//! handed to the store by `committing`, which then lets the packets go that wait in `outbox` and the `letters` to
+//! services; what services tell games comes to their `inboxes` and is handled in `messages`. Events come back from the
+//! store through `event_pages` and run in `events`.
 
 mod asked;
 mod assembly;

@@ -4,7 +4,6 @@
 use crate::guest::ServiceView;
 use crate::guest::shared_reads::SharedBlob;
 use crate::net::Connections;
-use crate::service::names::MAX_NAME_BYTES;
 use crate::service::shared_data::SharedError;
 use crate::service::{Handle, MemberKind, ServiceError, Services};
 
@@ -23,12 +22,12 @@ impl ServiceView for PresentServices {
         self.services.member(Handle(handle)).is_some_and(|member| member.kind == MemberKind::Service)
     }
 
+    fn takes_connections(&self, handle: u64) -> bool {
+        self.services.member(Handle(handle)).is_some_and(|member| member.takes_connections())
+    }
+
     fn check_receiver(&self, to: u64) -> Result<(), ServiceError> {
-        let Some(member) = self.services.member(Handle(to)) else {
-            return Err(ServiceError::Gone(format!("there is no service {to} (any more)")));
-        };
-        let capacity = member.mailbox.capacity();
-        if member.mailbox.lengths().0 >= capacity { Err(ServiceError::MailboxFull(capacity as u32)) } else { Ok(()) }
+        self.services.check_receiver(Handle(to))
     }
 
     fn has_guest(&self, guest: &str) -> bool {
@@ -37,17 +36,6 @@ impl ServiceView for PresentServices {
 
     fn query(&self, name: &str) -> Option<u64> {
         self.services.query(name).map(|handle| handle.0)
-    }
-
-    fn check_name(&self, name: &str) -> Result<(), ServiceError> {
-        match name.as_bytes() {
-            [] => Err(ServiceError::Refused("a name has at least one character".to_owned())),
-            [b'@', ..] => {
-                Err(ServiceError::Refused("names that begin with @ are kept for clusters of hosts".to_owned()))
-            }
-            name if name.len() > MAX_NAME_BYTES => Err(ServiceError::TooLarge(MAX_NAME_BYTES as u32)),
-            _ => Ok(()),
-        }
     }
 
     fn check_publication(&self, channel: &str, bytes: usize) -> Result<(), ServiceError> {
@@ -64,6 +52,10 @@ impl ServiceView for PresentServices {
 
     fn check_blob(&self, name: &str, bytes: usize) -> Result<(), SharedError> {
         self.services.data().check(name, bytes)
+    }
+
+    fn max_shared_bytes(&self) -> usize {
+        self.services.data().max_bytes()
     }
 
     fn is_open(&self, connection: u64) -> bool {

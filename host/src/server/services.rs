@@ -15,7 +15,7 @@ use super::config::Config;
 use super::host::StartError;
 use crate::clock::SharedClock;
 use crate::guest::{GuestCounters, GuestId, GuestKind, GuestSettings, GuestState};
-use crate::service::{Handles, ServiceEngine, ServiceGuest, Services, code, describe, logger};
+use crate::service::{Handles, ServiceEngine, ServiceGuest, Services, code, dead_letters, describe, logger};
 
 /// How long services have at the stop to come to an end.
 const STOP_LIMIT: Duration = Duration::from_secs(2);
@@ -56,6 +56,7 @@ impl RunningServices {
         let max_payload_bytes = config.guest.max_payload_bytes();
         let services =
             Services::new(config.service.clone(), max_payload_bytes, guests, handles, runtime.handle().clone());
+        dead_letters::start(&services);
         logger::start(&services, config.guest.max_log_lines_per_s, Arc::clone(clock));
         Ok(Self { services, runtime, counters })
     }
@@ -69,11 +70,7 @@ impl RunningServices {
     pub fn launch_first(&self, config: &Config) {
         for guest in config.enabled_guests().filter(|guest| guest.start) {
             let arguments = Bytes::from(guest.arguments.clone().unwrap_or_default());
-            let launched = self.services.launch(&guest.name, arguments).and_then(|handle| {
-                self.services.register(&guest.name, handle)?;
-                Ok(handle)
-            });
-            match launched {
+            match self.services.launch_named(&guest.name, &guest.name, arguments) {
                 Ok(handle) => tracing::info!(guest = guest.name, handle = handle.0, "service launched"),
                 Err(error) => {
                     tracing::error!(guest = guest.name, "a service is not launched: {}", describe(&error));

@@ -1,4 +1,6 @@
 //! Messages that reach nobody: counted, the last ones kept for operators, and told at each doubling. It sends nothing on.
+//! As the native service `dead-letters` it can also be sent to, by whoever has no better place for a message. These are
+//! whole messages of any sender, and nothing to do with the letters in which games write to services.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -6,9 +8,26 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::handle::Handle;
+use super::message::ServiceError;
+use super::native;
+use super::services::Services;
+
+/// The name that the service is registered under.
+pub const NAME: &str = "dead-letters";
 
 /// So many are kept.
 const KEPT: usize = 64;
+
+/// Starts the service: whatever is sent to it is a dead letter, and whoever asks it something is refused.
+pub fn start(services: &Services) {
+    native::start(services, NAME, |services, own_handle, message| {
+        let reason = format!("it was sent to {NAME}");
+        services.shared.dead_letters.note(message.source, own_handle, message.payload.len(), reason);
+        if let Some(request) = message.request {
+            services.answer(own_handle, request, Err(ServiceError::Refused(format!("{NAME} answers nobody"))));
+        }
+    });
+}
 
 /// A message that reached nobody.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

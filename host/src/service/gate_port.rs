@@ -7,6 +7,9 @@ use bytes::Bytes;
 use super::handle::Handle;
 use super::member::Member;
 
+/// The name that the gate is registered under.
+pub const NAME: &str = "gate";
+
 /// Why a packet was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketRefused {

@@ -6,9 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use rustc_hash::FxHashMap;
 
 use super::handle::Handle;
-
-/// Subscriptions of one member.
-pub const MAX_SUBSCRIPTIONS: usize = 1024;
+use crate::guest::service_limits::MAX_SUBSCRIPTIONS;
 
 /// A subscription, as the channel sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +23,8 @@ pub struct Groups {
 
 #[derive(Debug, Default)]
 struct State {
-    channels: FxHashMap<Arc<str>, Vec<Subscription>>,
+    /// Whoever publishes takes a hold of the list, and keeps nobody waiting while it does.
+    channels: FxHashMap<Arc<str>, Arc<Vec<Subscription>>>,
     of: FxHashMap<Handle, FxHashMap<u64, Arc<str>>>,
 }
 
@@ -42,7 +41,7 @@ impl Groups {
             return false;
         }
         own.insert(id, Arc::clone(&channel));
-        state.channels.entry(channel).or_default().push(Subscription { id, subscriber });
+        Arc::make_mut(state.channels.entry(channel).or_default()).push(Subscription { id, subscriber });
         true
     }
 
@@ -69,10 +68,10 @@ impl Groups {
         }
     }
 
-    /// Calls `each` for every subscription to a channel, in order of age.
-    pub fn for_each(&self, channel: &str, each: impl FnMut(Subscription)) {
+    /// The subscriptions to a channel as they are now, in order of age.
+    pub fn subscriptions(&self, channel: &str) -> Arc<Vec<Subscription>> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        state.channels.get(channel).into_iter().flatten().copied().for_each(each);
+        state.channels.get(channel).map(Arc::clone).unwrap_or_default()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, State> {
@@ -83,7 +82,7 @@ impl Groups {
 impl State {
     fn leave(&mut self, channel: &str, is_left: impl Fn(&Subscription) -> bool) {
         if let Some(subscriptions) = self.channels.get_mut(channel) {
-            subscriptions.retain(|subscription| !is_left(subscription));
+            Arc::make_mut(subscriptions).retain(|subscription| !is_left(subscription));
             if subscriptions.is_empty() {
                 self.channels.remove(channel);
             }
@@ -96,9 +95,7 @@ mod tests {
     use super::*;
 
     fn subscribers(groups: &Groups, channel: &str) -> Vec<u64> {
-        let mut found = Vec::new();
-        groups.for_each(channel, |subscription| found.push(subscription.id));
-        found
+        groups.subscriptions(channel).iter().map(|subscription| subscription.id).collect()
     }
 
     #[test]
@@ -111,6 +108,18 @@ mod tests {
         assert!(!groups.unsubscribe(1, Handle(8)), "it is another's");
         assert!(groups.unsubscribe(1, Handle(7)) && !groups.unsubscribe(1, Handle(7)));
         groups.remove(Handle(7));
+        assert_eq!(subscribers(&groups, "hall"), [2]);
+    }
+
+    #[test]
+    fn whoever_publishes_goes_by_the_subscriptions_of_its_beginning_and_keeps_nobody_waiting() {
+        let groups = Groups::default();
+        groups.subscribe(1, Handle(7), "hall");
+        let taken = groups.subscriptions("hall");
+        // While the list is held, others come and go.
+        groups.subscribe(2, Handle(8), "hall");
+        groups.remove(Handle(7));
+        assert_eq!(taken.iter().map(|subscription| subscription.id).collect::<Vec<_>>(), [1]);
         assert_eq!(subscribers(&groups, "hall"), [2]);
     }
 

@@ -3,12 +3,14 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use wasmtime::Store;
 
 use super::code::ServiceCode;
@@ -17,7 +19,6 @@ use super::member::Member;
 use super::message::{Message, ServiceError};
 use super::service_guest::ServiceGuest;
 use super::services::Services;
-use super::snapshot::Counters;
 use super::state::ServiceState;
 use super::{concurrent, plain};
 use crate::guest::CallError;
@@ -38,6 +39,8 @@ pub(super) enum End {
     Refused(String),
     /// A call of it failed.
     Failed(&'static str, CallError),
+    /// The host failed while it ran it.
+    Panicked,
 }
 
 /// What a service has inherited from those before it that it was started in place of.
@@ -63,22 +66,36 @@ pub(super) fn launch(
 
 async fn live(services: Services, member: Arc<Member>, guest: Arc<ServiceGuest>, arguments: Bytes, lineage: Lineage) {
     let began = guest.engine.clock().now();
-    let engine = match guest.code {
-        ServiceCode::Concurrent(_) => guest.engine.concurrent(),
-        ServiceCode::Plain(_) | ServiceCode::Bulk(_) => guest.engine.plain(),
-    };
-    let mut store = ServiceState::store(engine, &services, &member, &guest, guest.next_number());
     let mut inbox = VecDeque::new();
-    let end = run(&mut store, &mut inbox, &member, &guest, &arguments).await;
-    let why = tell(&end, &member, &guest);
-    store.data_mut().in_hand.fail_all(&why);
-    drop(store);
+    let instance = live_in_instance(&services, &member, &guest, &arguments, &mut inbox);
+    // A panic is a fault of the host; but nobody shall wait for what does not run any more.
+    let (end, why) = AssertUnwindSafe(instance).catch_unwind().await.unwrap_or_else(|_| {
+        let why = tell(&End::Panicked, &member, &guest);
+        (End::Panicked, why)
+    });
     services.remove(&member, inbox, &why);
-    let counters = &services.shared.counters;
-    Counters::count(if end.is_failure() { &counters.failed } else { &counters.exited });
     let ran_for = guest.engine.clock().now() - began;
     after(&services, &member, &guest, arguments, lineage.continued_after(ran_for, &guest), &end);
-    services.leave();
+    services.leave(end.is_failure());
+}
+
+/// Its life from the making of its instance to the end of that: how it ended, and what others are told of it.
+async fn live_in_instance(
+    services: &Services,
+    member: &Arc<Member>,
+    guest: &Arc<ServiceGuest>,
+    arguments: &Bytes,
+    inbox: &mut VecDeque<Message>,
+) -> (End, ServiceError) {
+    let engine = match guest.code {
+        ServiceCode::Concurrent(_) => guest.engine.concurrent(),
+        ServiceCode::Plain(_) => guest.engine.plain(),
+    };
+    let mut store = ServiceState::store(engine, services, member, guest, guest.next_number());
+    let end = run(&mut store, inbox, member, guest, arguments).await;
+    let why = tell(&end, member, guest);
+    store.data_mut().in_hand.fail_all(&why);
+    (end, why)
 }
 
 /// Runs it to its end, measured, and so that it can be killed and pre-empted.
@@ -117,7 +134,6 @@ async fn handle_messages(
 ) -> End {
     match &guest.code {
         ServiceCode::Plain(code) => plain::run(code, store, inbox, arguments).await,
-        ServiceCode::Bulk(code) => plain::run(code, store, inbox, arguments).await,
         ServiceCode::Concurrent(code) => concurrent::run(code, store, inbox, arguments).await,
     }
 }
@@ -136,6 +152,15 @@ fn tell(end: &End, member: &Member, guest: &ServiceGuest) -> ServiceError {
         End::Failed(what, error) => {
             log_failure(&guest.identity, what, error);
             ServiceError::Failed(format!("{title}: {error}"))
+        }
+        End::Panicked => {
+            guest.identity.counters.failures.fetch_add(1, Ordering::Relaxed);
+            tracing::error!(
+                guest = guest.name(),
+                handle = member.handle.0,
+                "a service is ended: the host itself failed while it ran it; please report this with the lines above"
+            );
+            ServiceError::Failed(format!("{title}: the host failed while it ran it"))
         }
     }
 }
@@ -173,35 +198,52 @@ fn after(
     let next = Lineage { restarts: lineage.restarts + 1 };
     let (services, guest, before) = (services.clone(), Arc::clone(guest), member.handle);
     services.runtime().clone().spawn(async move {
-        tokio::time::sleep(pause).await;
-        start_again(&services, &guest, arguments, next, before);
+        start_again_after(pause, &services, &guest, arguments, next, before).await;
     });
 }
 
-fn start_again(services: &Services, guest: &Arc<ServiceGuest>, arguments: Bytes, lineage: Lineage, before: Handle) {
+/// Starts a service in place of the one with the handle `before`, after a pause; where the host is full, after another.
+async fn start_again_after(
+    pause: Duration,
+    services: &Services,
+    guest: &Arc<ServiceGuest>,
+    arguments: Bytes,
+    lineage: Lineage,
+    before: Handle,
+) {
+    let names = &services.shared.names;
     let handle = services.new_handle();
-    // It has its names before it runs: its own `init` may ask for them.
-    services.shared.names.pass_on(before, handle);
-    match launch(services, handle, guest, arguments, lineage) {
-        Ok(member) => {
-            tracing::info!(
-                guest = guest.name(),
-                handle = member.handle.0,
-                before = before.0,
-                "a service was restarted"
-            );
+    let mut is_told = false;
+    loop {
+        tokio::time::sleep(pause).await;
+        // It has its names before it runs: its own `init` may ask for them.
+        names.pass_on(before, handle);
+        let error = match launch(services, handle, guest, arguments.clone(), lineage) {
+            Ok(_) => {
+                break tracing::info!(
+                    guest = guest.name(),
+                    handle = handle.0,
+                    before = before.0,
+                    "a service was restarted"
+                );
+            }
+            Err(error) => error,
+        };
+        if services.is_stopping() {
+            return names.remove(handle);
         }
-        Err(error) => {
-            services.shared.names.remove(handle);
+        names.pass_on(handle, before);
+        names.hold(before);
+        if !std::mem::replace(&mut is_told, true) {
             let why = super::services::describe(&error);
-            tracing::error!(guest = guest.name(), "a service could not be started again: {why}");
+            tracing::warn!(guest = guest.name(), "a service has to wait until it is started again: {why}");
         }
     }
 }
 
 impl End {
     fn is_failure(&self) -> bool {
-        matches!(self, End::Refused(_) | End::Failed(..))
+        matches!(self, End::Refused(_) | End::Failed(..) | End::Panicked)
     }
 }
 

@@ -13,6 +13,9 @@ use super::message::Message;
 /// The first length that is told as overload; it doubles with each line.
 const OVERLOAD_FROM: usize = 1024;
 
+/// Messages that an empty mailbox keeps memory for: a burst is not paid for ever after.
+const KEPT: usize = 256;
+
 /// The queue and who waits for it.
 #[derive(Debug)]
 pub struct Mailbox {
@@ -133,6 +136,9 @@ impl Mailbox {
         into.extend(state.queue.drain(..count));
         if state.queue.is_empty() {
             state.overload = OVERLOAD_FROM;
+            if state.queue.capacity() > KEPT {
+                state.queue.shrink_to(KEPT);
+            }
         }
         let has_waiting = state.waiting_for_room > 0;
         drop(state);

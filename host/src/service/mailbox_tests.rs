@@ -52,6 +52,15 @@ fn a_reader_that_waits_is_woken_once_and_not_again_until_it_waits_again() {
 }
 
 #[test]
+fn a_mailbox_gives_the_memory_of_a_burst_back_once_it_is_empty() {
+    let mailbox = Mailbox::new(100_000);
+    (0..10_000).for_each(|number| assert!(mailbox.push(message(number)).is_ok()));
+    assert!(take(&mailbox, 9_999).len() == 9_999 && mailbox.lock().queue.capacity() >= 10_000);
+    assert_eq!(take(&mailbox, 10), [9_999]);
+    assert!(mailbox.lock().queue.capacity() <= 2 * KEPT);
+}
+
+#[test]
 fn what_is_left_at_the_end_comes_back_and_nothing_is_taken_in_any_more() {
     let mailbox = Mailbox::new(10);
     mailbox.push(message(1)).unwrap();

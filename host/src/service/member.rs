@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use super::handle::Handle;
-use super::mailbox::Mailbox;
+use super::mailbox::{Mailbox, Refused, Taken};
+use super::message::Message;
 
 /// What reads the mailbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +31,7 @@ pub struct Member {
     /// The name of its guest, or what a native service is.
     pub label: Arc<str>,
     pub mailbox: Mailbox,
-    /// Whom it waits for, so that whoever waits in vain can be told why; 0 for nobody.
+    /// Whom it asked last and still waits for, so that whoever waits in vain can be told why; 0 for nobody.
     waits_for: AtomicU64,
     /// Messages that it has handled.
     pub(super) handled: AtomicU64,
@@ -69,7 +70,33 @@ impl Member {
         format!("{} ({})", self.label, self.handle)
     }
 
-    /// Counts a message that it has handled: for those who read their mailbox outside this room.
+    /// Whether a client's connection may be bound to it.
+    pub fn takes_connections(&self) -> bool {
+        self.kind != MemberKind::Native
+    }
+
+    /// Puts a message into its mailbox, and tells operators where that is overloaded.
+    pub fn push(&self, message: Message) -> Result<(), Refused> {
+        self.mailbox.push(message).map(|taken| self.tell_overload(taken))
+    }
+
+    /// The same however many are there: for what the reader itself has asked for, which is bounded elsewhere.
+    pub fn push_always(&self, message: Message) -> Result<(), Refused> {
+        self.mailbox.push_always(message).map(|taken| self.tell_overload(taken))
+    }
+
+    /// The same as soon as there is room. `Err` hands the message back when the mailbox is closed.
+    pub async fn push_when_there_is_room(&self, message: Message) -> Result<(), Message> {
+        self.mailbox.push_when_there_is_room(message).await.map(|taken| self.tell_overload(taken))
+    }
+
+    fn tell_overload(&self, taken: Taken) {
+        if let Some(length) = taken.overload {
+            tracing::warn!(guest = &*self.label, handle = self.handle.0, length, "a mailbox is overloaded");
+        }
+    }
+
+    /// Counts a message that it has handled: for those who read their mailbox outside a task of `life`.
     pub fn count_handled(&self) {
         self.handled.fetch_add(1, Ordering::Relaxed);
     }
@@ -77,10 +104,10 @@ impl Member {
     /// Notes whom it waits for, until the answer is dropped.
     pub(super) fn waits_for(&self, whom: Handle) -> WaitsFor<'_> {
         self.waits_for.store(whom.0, Ordering::Relaxed);
-        WaitsFor(self)
+        WaitsFor { member: self, whom }
     }
 
-    /// Whom it waits for.
+    /// Whom it waits for: of several, the one that it asked last.
     pub(super) fn waited_for(&self) -> Option<Handle> {
         Some(Handle(self.waits_for.load(Ordering::Relaxed))).filter(|handle| *handle != Handle::HOST)
     }
@@ -100,10 +127,15 @@ impl Member {
 }
 
 /// While it lives, a member waits.
-pub(super) struct WaitsFor<'a>(&'a Member);
+pub(super) struct WaitsFor<'a> {
+    member: &'a Member,
+    whom: Handle,
+}
 
 impl Drop for WaitsFor<'_> {
     fn drop(&mut self) {
-        self.0.waits_for.store(0, Ordering::Relaxed);
+        // It may have asked somebody else since, whom it still waits for.
+        let (before, nobody) = (self.whom.0, Handle::HOST.0);
+        let _ = self.member.waits_for.compare_exchange(before, nobody, Ordering::Relaxed, Ordering::Relaxed);
     }
 }

@@ -8,6 +8,7 @@
 //! more than [`GatePort`] says.
 
 pub mod code;
+mod commons;
 mod concurrent;
 pub mod dead_letters;
 pub mod engine;
@@ -22,6 +23,7 @@ pub mod mailbox;
 pub mod member;
 pub mod message;
 pub mod names;
+mod native;
 pub mod options;
 mod plain;
 pub mod service_guest;
@@ -39,8 +41,11 @@ pub use gate_port::{GatePort, PacketRefused};
 pub use handle::{Handle, Handles};
 pub use mailbox::Mailbox;
 pub use member::{Member, MemberKind};
-pub use message::{Answer, Message, Request, ServiceError, Subject};
+pub use message::{Answer, Message, Place, Request, ServiceError, Subject};
 pub use options::ServiceOptions;
 pub use service_guest::ServiceGuest;
 pub use services::{Services, describe};
 pub use snapshot::{ServiceEntry, ServicesSnapshot};
+
+/// The names of the host's own parts among services.
+pub const NATIVE_NAMES: [&str; 3] = [logger::NAME, dead_letters::NAME, gate_port::NAME];

@@ -8,9 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::handle::Handle;
 use super::message::ServiceError;
-
-/// The longest name in bytes.
-pub const MAX_NAME_BYTES: usize = 64;
+use crate::guest::service_limits::{MAX_NAMES, check_name};
 
 /// Names and whose they are.
 #[derive(Debug, Default)]
@@ -34,19 +32,14 @@ struct Holder {
 impl Names {
     /// Gives a member a name.
     pub fn register(&self, name: &str, handle: Handle) -> Result<(), ServiceError> {
-        if name.len() > MAX_NAME_BYTES {
-            return Err(ServiceError::TooLarge(MAX_NAME_BYTES as u32));
-        }
-        if name.is_empty() {
-            return Err(ServiceError::Refused("a name has at least one character".to_owned()));
-        }
-        if name.starts_with('@') {
-            return Err(ServiceError::Refused("names that begin with @ are kept for clusters of hosts".to_owned()));
-        }
+        check_name(name)?;
         let mut state = self.write();
         match state.holders.get(name) {
             Some(holder) if holder.handle == handle => return Ok(()),
             Some(_) => return Err(ServiceError::NameTaken),
+            None if state.of.get(&handle).is_some_and(|names| names.len() >= MAX_NAMES) => {
+                return Err(ServiceError::TooMany(MAX_NAMES as u32));
+            }
             None => {}
         }
         state.holders.insert(name.to_owned(), Holder { handle, is_away: false });
@@ -65,6 +58,9 @@ impl Names {
         let Some(holder) = state.holders.remove(name) else { return false };
         if let Some(names) = state.of.get_mut(&holder.handle) {
             names.retain(|of_holder| of_holder != name);
+            if names.is_empty() {
+                state.of.remove(&holder.handle);
+            }
         }
         true
     }
@@ -96,7 +92,7 @@ impl Names {
     /// The names of one member are another's from here on.
     pub fn pass_on(&self, from: Handle, to: Handle) {
         let mut state = self.write();
-        let names = state.of.remove(&from).unwrap_or_default();
+        let Some(names) = state.of.remove(&from) else { return };
         for name in &names {
             state.holders.insert(name.clone(), Holder { handle: to, is_away: false });
         }
@@ -146,10 +142,20 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_cannot_be_is_refused() {
+    fn one_member_has_only_so_many_names_and_those_taken_away_leave_nothing() {
         let names = Names::default();
-        assert!(matches!(names.register(&"x".repeat(65), ONE), Err(ServiceError::TooLarge(64))));
-        assert!(matches!(names.register("", ONE), Err(ServiceError::Refused(_))));
-        assert!(matches!(names.register("@world", ONE), Err(ServiceError::Refused(_))));
+        assert!((0..MAX_NAMES).all(|number| names.register(&number.to_string(), ONE).is_ok()));
+        assert!(matches!(names.register("one more", ONE), Err(ServiceError::TooMany(64))));
+        assert!(names.register("7", ONE).is_ok(), "it has it already");
+        assert!(names.register("one more", OTHER).is_ok());
+        assert!((0..MAX_NAMES).all(|number| names.unregister(&number.to_string())) && names.unregister("one more"));
+        names.pass_on(ONE, OTHER);
+        let state = names.read();
+        assert!(state.of.is_empty() && state.holders.is_empty());
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_is_refused() {
+        assert!(matches!(Names::default().register("@world", ONE), Err(ServiceError::Refused(_))));
     }
 }

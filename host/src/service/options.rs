@@ -54,9 +54,9 @@ impl ServiceOptions {
         Duration::from_millis(self.deadline_ms)
     }
 
-    /// `call_limit_ms` as a duration.
-    pub fn call_limit(&self) -> Duration {
-        Duration::from_millis(self.call_limit_ms)
+    /// How long an answer is waited for where the caller says so many milliseconds, or does not say.
+    pub fn call_limit_of(&self, limit_ms: Option<u32>) -> Duration {
+        Duration::from_millis(limit_ms.map_or(self.call_limit_ms, u64::from))
     }
 
     /// `restart_pause_ms` as a duration.

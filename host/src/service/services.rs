@@ -1,5 +1,6 @@
 //! All services of a host: who there is, and how a message reaches whom it is for. Guests' imports, the loop, the gate and
-//! operators all work on this handle, from any thread; nothing here waits but for an answer.
+//! operators all work on this handle, from any thread; nothing here waits but for an answer. What they have in common,
+//! names, channels and shared blobs, is in `commons`, the figures are in `snapshot`.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -8,13 +9,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dashmap::DashMap;
-use dashmap::mapref::entry::Entry;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use tokio::sync::{Notify, oneshot};
 
-use super::dead_letters::{DeadLetter, DeadLetters};
+use super::dead_letters::DeadLetters;
 use super::gate_port::GatePort;
-use super::groups::{Groups, MAX_SUBSCRIPTIONS};
+use super::groups::Groups;
 use super::handle::{Handle, Handles};
 use super::life;
 use super::mailbox::Refused;
@@ -23,14 +23,12 @@ use super::message::{Answer, Message, Request, ServiceError, Subject};
 use super::names::Names;
 use super::options::ServiceOptions;
 use super::service_guest::ServiceGuest;
-use super::shared_data::{Published, SharedData, SharedError};
-use super::snapshot::{Counters, ServiceEntry, ServicesSnapshot};
+use super::shared_data::SharedData;
+use super::snapshot::Counters;
+use crate::guest::service_limits::nobody;
 
 /// How far a chain of services that wait for each other is followed.
 const MAX_CHAIN: usize = 8;
-
-/// The longest name of a channel in bytes.
-const MAX_CHANNEL_BYTES: usize = 64;
 
 /// The handle to all services. Clones are the same handle.
 #[derive(Clone)]
@@ -42,7 +40,7 @@ pub(super) struct Shared {
     pub options: ServiceOptions,
     pub max_payload_bytes: usize,
     pub guests: FxHashMap<String, Arc<ServiceGuest>>,
-    directory: DashMap<Handle, Arc<Member>, FxBuildHasher>,
+    pub directory: DashMap<Handle, Arc<Member>, FxBuildHasher>,
     pub names: Names,
     pub groups: Groups,
     pub data: SharedData,
@@ -52,7 +50,7 @@ pub(super) struct Shared {
     next_session: AtomicU64,
     /// For subscriptions, timeouts and sockets.
     next_number: AtomicU64,
-    running: AtomicU32,
+    pub running: AtomicU32,
     /// Told whenever a service has ended.
     ended: Notify,
     is_stopping: AtomicBool,
@@ -71,7 +69,7 @@ impl Services {
     ) -> Self {
         let guests = guests.into_iter().map(|guest| (guest.name().to_owned(), Arc::new(guest))).collect();
         let shared = Shared {
-            data: SharedData::new(options.max_shared_bytes()),
+            data: SharedData::new(options.max_shared_bytes(), max_payload_bytes),
             options,
             max_payload_bytes,
             guests,
@@ -122,12 +120,12 @@ impl Services {
         self.shared.handles.next()
     }
 
-    /// A session, subscription, timeout or socket that nobody has.
+    /// A session that nobody has.
     pub fn new_session(&self) -> u64 {
         self.shared.next_session.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A number for a subscription, a timeout or a socket.
+    /// A number for a subscription, a timeout or a socket that nobody has.
     pub fn new_number(&self) -> u64 {
         self.shared.next_number.fetch_add(1, Ordering::Relaxed)
     }
@@ -162,20 +160,38 @@ impl Services {
         life::launch(self, handle, guest, arguments, life::Lineage::default())
     }
 
+    /// Starts a service under a name, which it has before it runs: it may fail at once, and the name is to wait for the
+    /// one that is started in its place.
+    pub fn launch_named(&self, name: &str, guest: &str, arguments: Bytes) -> Result<Handle, ServiceError> {
+        let handle = self.new_handle();
+        self.shared.names.register(name, handle)?;
+        match self.launch_as(handle, guest, arguments) {
+            Ok(_) => Ok(handle),
+            Err(error) => {
+                self.free_names(handle);
+                Err(error)
+            }
+        }
+    }
+
     /// Takes a place among the running services, and enters the member in the directory.
     pub(super) fn enter(&self, handle: Handle, label: &Arc<str>) -> Result<Arc<Member>, ServiceError> {
         let limit = self.shared.options.max_running;
-        if self.shared.is_stopping.load(Ordering::SeqCst) {
-            return Err(ServiceError::Failed("the host is stopping".to_owned()));
-        }
-        if self.shared.running.fetch_add(1, Ordering::SeqCst) >= limit {
-            self.shared.running.fetch_sub(1, Ordering::SeqCst);
-            return Err(ServiceError::TooMany(limit));
+        // The place first: whoever stops either sees it or is seen.
+        let is_full = self.shared.running.fetch_add(1, Ordering::SeqCst) >= limit;
+        if is_full || self.is_stopping() {
+            self.give_place_back();
+            let stopping = || ServiceError::Failed("the host is stopping".to_owned());
+            return Err(if self.is_stopping() { stopping() } else { ServiceError::TooMany(limit) });
         }
         let capacity = self.shared.options.mailbox_capacity;
         let member = Arc::new(Member::new(handle, MemberKind::Service, Arc::clone(label), capacity));
         self.shared.directory.insert(handle, Arc::clone(&member));
         Counters::count(&self.shared.counters.launched);
+        if self.is_stopping() {
+            // Whoever stops may have looked through the directory before it was in it.
+            member.kill();
+        }
         Ok(member)
     }
 
@@ -198,7 +214,15 @@ impl Services {
     }
 
     /// A service is gone, with everything that it had.
-    pub(super) fn leave(&self) {
+    pub(super) fn leave(&self, has_failed: bool) {
+        let counters = &self.shared.counters;
+        self.shared.running.fetch_sub(1, Ordering::SeqCst);
+        // Only now does it run no more in the figures: whoever reads there that it has ended finds its place free.
+        Counters::count(if has_failed { &counters.failed } else { &counters.exited });
+        self.shared.ended.notify_waiters();
+    }
+
+    fn give_place_back(&self) {
         self.shared.running.fetch_sub(1, Ordering::SeqCst);
         self.shared.ended.notify_waiters();
     }
@@ -230,47 +254,51 @@ impl Services {
     /// Puts a message into a mailbox. A payload that is too long, a mailbox that is full and a handle that nobody has are
     /// errors; whoever waits for an answer hears of it by that.
     pub fn deliver(&self, to: Handle, message: Message) -> Result<(), ServiceError> {
-        self.check_payload(message.payload.len())?;
         match self.shared.directory.get(&to) {
             Some(member) => self.deliver_to(&member, message),
-            None => Err(self.nobody(to, &message)),
+            None => self.deliver_to_nobody(to, &message),
         }
     }
 
     /// Whom a message with such a payload could be sent to under a handle.
     pub(super) fn find(&self, to: Handle, bytes: usize) -> Result<Arc<Member>, ServiceError> {
         self.check_payload(bytes)?;
-        self.member(to).ok_or_else(|| gone(to))
+        self.member(to).ok_or_else(|| nobody(to.0))
     }
 
     /// [`deliver`](Self::deliver) to a member that was looked up before, however long ago.
     pub fn deliver_to(&self, member: &Member, message: Message) -> Result<(), ServiceError> {
-        self.push(member, message).map_err(|(error, message)| {
-            if matches!(error, ServiceError::Gone(_)) { self.nobody(member.handle, &message) } else { error }
+        self.check_payload(message.payload.len())?;
+        self.push(member, message).or_else(|(error, message)| match error {
+            ServiceError::Gone(_) => self.deliver_to_nobody(member.handle, &message),
+            error => Err(error),
         })
+    }
+
+    /// [`deliver`](Self::deliver) to a handle that nobody has: always an error, and a dead letter unless somebody waits
+    /// for an answer.
+    pub(super) fn deliver_to_nobody(&self, to: Handle, message: &Message) -> Result<(), ServiceError> {
+        self.check_payload(message.payload.len())?;
+        let error = nobody(to.0);
+        if message.request.is_none() {
+            self.shared.dead_letters.note(message.source, to, message.payload.len(), describe(&error));
+        }
+        Err(error)
+    }
+
+    /// Whether a member has that handle and room for a message.
+    pub fn check_receiver(&self, to: Handle) -> Result<(), ServiceError> {
+        let member = self.member(to).ok_or_else(|| nobody(to.0))?;
+        let capacity = member.mailbox.capacity();
+        if member.mailbox.lengths().0 >= capacity { Err(ServiceError::MailboxFull(capacity as u32)) } else { Ok(()) }
     }
 
     /// Puts a message into a member's mailbox; an error comes with the message.
     pub(super) fn push(&self, member: &Member, message: Message) -> Result<(), (ServiceError, Message)> {
-        match member.mailbox.push(message) {
-            Ok(taken) => {
-                if let Some(length) = taken.overload {
-                    let (guest, handle) = (&*member.label, member.handle.0);
-                    tracing::warn!(guest, handle, length, "a mailbox is overloaded");
-                }
-                Ok(())
-            }
-            Err(Refused::Full(message)) => Err((ServiceError::MailboxFull(member.mailbox.capacity() as u32), message)),
-            Err(Refused::Closed(message)) => Err((gone(member.handle), message)),
-        }
-    }
-
-    fn nobody(&self, to: Handle, message: &Message) -> ServiceError {
-        let error = gone(to);
-        if message.request.is_none() {
-            self.shared.dead_letters.note(message.source, to, message.payload.len(), describe(&error));
-        }
-        error
+        member.push(message).map_err(|refused| match refused {
+            Refused::Full(message) => (ServiceError::MailboxFull(member.mailbox.capacity() as u32), message),
+            Refused::Closed(message) => (nobody(member.handle.0), message),
+        })
     }
 
     /// Checks that a payload may be sent.
@@ -297,13 +325,19 @@ impl Services {
         &self,
         from: &Member,
         to: Handle,
-        answer: oneshot::Receiver<Answer>,
+        mut answer: oneshot::Receiver<Answer>,
         limit: Duration,
     ) -> Answer {
-        match tokio::time::timeout(limit, answer).await {
+        // Others follow this to tell why they wait in vain.
+        let _waiting = from.waits_for(to);
+        match tokio::time::timeout(limit, &mut answer).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Err(gone(to)),
-            Err(_) => Err(ServiceError::TimedOut(self.chain(from, to, limit))),
+            Ok(Err(_)) => Err(nobody(to.0)),
+            Err(_) => {
+                // Whoever answers from here on learns that nobody waits; who has answered before is heard.
+                answer.close();
+                answer.try_recv().unwrap_or_else(|_| Err(ServiceError::TimedOut(self.chain(from, to, limit))))
+            }
         }
     }
 
@@ -333,162 +367,17 @@ impl Services {
         chain
     }
 
-    /// Notes an answer that came after its asker had gone, or a second one.
-    pub(super) fn late_answer(&self, by: Handle, to: Handle, bytes: usize) {
+    /// Answers a request; where nobody waits for it any more, that is a dead letter.
+    pub fn answer(&self, by: Handle, request: Request, answer: Answer) {
+        let (asker, bytes) = (request.source, answer.as_ref().map_or(0, Bytes::len));
+        if !request.answer(answer) {
+            self.late_answer(by, asker, bytes);
+        }
+    }
+
+    /// Notes an answer that came after its asker had given up or ended.
+    pub fn late_answer(&self, by: Handle, to: Handle, bytes: usize) {
         self.shared.dead_letters.note(by, to, bytes, "nobody waits for this answer any more");
-    }
-
-    /// Gives a name to a member.
-    pub fn register(&self, name: &str, handle: Handle) -> Result<(), ServiceError> {
-        // Under the directory's lock, so that a member which ends meanwhile takes the name along.
-        match self.shared.directory.entry(handle) {
-            Entry::Occupied(_) => self.shared.names.register(name, handle),
-            Entry::Vacant(_) => Err(gone(handle)),
-        }
-    }
-
-    /// The member with that name.
-    pub fn query(&self, name: &str) -> Option<Handle> {
-        self.shared.names.query(name)
-    }
-
-    /// Takes a name away; false when nobody has it.
-    pub fn unregister(&self, name: &str) -> bool {
-        self.shared.names.unregister(name)
-    }
-
-    /// The names of a member that has ended are free: nobody comes in its place.
-    pub fn free_names(&self, handle: Handle) {
-        self.shared.names.remove(handle);
-    }
-
-    /// Checks a channel's name and a payload before they are published.
-    pub fn check_publication(&self, channel: &str, bytes: usize) -> Result<(), ServiceError> {
-        if channel.len() > MAX_CHANNEL_BYTES {
-            return Err(ServiceError::TooLarge(MAX_CHANNEL_BYTES as u32));
-        }
-        self.check_payload(bytes)
-    }
-
-    /// Sends a payload to all subscribers of a channel, and says how many have it.
-    pub fn publish(&self, source: Handle, channel: &str, payload: &Bytes) -> Result<u32, ServiceError> {
-        self.check_publication(channel, payload.len())?;
-        let mut reached = 0;
-        self.shared.groups.for_each(channel, |subscription| {
-            let subject = Subject::Published(subscription.id);
-            let sent = self.deliver(subscription.subscriber, Message::new(source, subject, payload.clone()));
-            match sent {
-                Ok(()) => reached += 1,
-                Err(ServiceError::MailboxFull(_)) => {
-                    let reason = format!("its mailbox was full when {channel:?} was published");
-                    self.shared.dead_letters.note(source, subscription.subscriber, payload.len(), reason);
-                }
-                Err(_) => {}
-            }
-        });
-        Ok(reached)
-    }
-
-    /// How many are subscribed to a channel.
-    pub fn subscribers(&self, channel: &str) -> u32 {
-        let mut count = 0;
-        self.shared.groups.for_each(channel, |_| count += 1);
-        count
-    }
-
-    /// Subscribes a member to a channel under an id from [`new_number`](Self::new_number).
-    pub fn subscribe(&self, id: u64, subscriber: Handle, channel: &str) -> Result<(), ServiceError> {
-        self.check_publication(channel, 0)?;
-        if self.shared.groups.subscribe(id, subscriber, channel) {
-            Ok(())
-        } else {
-            Err(ServiceError::TooMany(MAX_SUBSCRIPTIONS as u32))
-        }
-    }
-
-    /// How many subscriptions a member has.
-    pub fn subscriptions_of(&self, subscriber: Handle) -> usize {
-        self.shared.groups.count_of(subscriber)
-    }
-
-    /// Ends a subscription; false when that member has none with that id.
-    pub fn unsubscribe(&self, id: u64, subscriber: Handle) -> bool {
-        self.shared.groups.unsubscribe(id, subscriber)
-    }
-
-    /// The shared blobs, to read and to put together.
-    pub fn data(&self) -> &SharedData {
-        &self.shared.data
-    }
-
-    /// Publishes a shared blob and tells who watches it.
-    pub fn put(&self, by: Handle, name: &str, bytes: &[u8]) -> Result<(), SharedError> {
-        let published = self.shared.data.put(name, bytes)?;
-        self.tell_watchers(by, name, &published);
-        Ok(())
-    }
-
-    /// Publishes what `by` has put together under a name; false when there is nothing.
-    pub fn finish(&self, by: Handle, name: &str) -> bool {
-        let published = self.shared.data.finish(by, name);
-        if let Some(published) = &published {
-            self.tell_watchers(by, name, published);
-        }
-        published.is_some()
-    }
-
-    fn tell_watchers(&self, by: Handle, name: &str, published: &Published) {
-        let name = Bytes::copy_from_slice(name.as_bytes());
-        for watcher in &published.watchers {
-            // One that is gone or overloaded misses it; the next version tells it again.
-            let _ = self.deliver(*watcher, Message::new(by, Subject::Changed(published.version), name.clone()));
-        }
-    }
-
-    /// The figures.
-    pub fn snapshot(&self) -> ServicesSnapshot {
-        let counters = &self.shared.counters;
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let mut snapshot = ServicesSnapshot {
-            running: u64::from(self.shared.running.load(Ordering::Relaxed)),
-            launched: read(&counters.launched),
-            exited: read(&counters.exited),
-            failed: read(&counters.failed),
-            messages: read(&counters.handled_by_ended),
-            dead_letters: self.shared.dead_letters.count(),
-            mailbox_max: read(&counters.longest_of_ended),
-        };
-        for member in &self.shared.directory {
-            snapshot.messages += member.handled.load(Ordering::Relaxed);
-            snapshot.mailbox_max = snapshot.mailbox_max.max(member.mailbox.lengths().1 as u64);
-        }
-        snapshot
-    }
-
-    /// A line for each member, oldest first.
-    pub fn list(&self) -> Vec<ServiceEntry> {
-        let mut entries: Vec<_> = self.shared.directory.iter().map(|member| self.entry(&member)).collect();
-        entries.sort_unstable_by_key(|entry| entry.handle);
-        entries
-    }
-
-    fn entry(&self, member: &Member) -> ServiceEntry {
-        ServiceEntry {
-            handle: member.handle.0,
-            guest: member.label.to_string(),
-            kind: member.kind,
-            names: self.shared.names.of(member.handle),
-            mailbox: member.mailbox.lengths().0,
-            in_hand: member.in_hand.load(Ordering::Relaxed),
-            messages: member.handled.load(Ordering::Relaxed),
-            memory_bytes: member.memory_bytes.load(Ordering::Relaxed),
-            used_ms: member.used_ns.load(Ordering::Relaxed) / 1_000_000,
-        }
-    }
-
-    /// The last messages that reached nobody, oldest first.
-    pub fn dead_letters(&self) -> Vec<DeadLetter> {
-        self.shared.dead_letters.last()
     }
 
     /// Ends all services, lets none be started, and returns when all are gone or `limit` has passed.
@@ -502,7 +391,8 @@ impl Services {
         let all_gone = async {
             loop {
                 let ended = self.shared.ended.notified();
-                if self.shared.running.load(Ordering::SeqCst) == 0 {
+                // Its place is free a moment before it has left the figures, and both are waited for.
+                if self.shared.running.load(Ordering::SeqCst) == 0 && self.shared.counters.running() == 0 {
                     return;
                 }
                 ended.await;
@@ -518,11 +408,6 @@ impl Services {
     pub(super) fn is_stopping(&self) -> bool {
         self.shared.is_stopping.load(Ordering::SeqCst)
     }
-}
-
-/// There is nobody with that handle.
-fn gone(handle: Handle) -> ServiceError {
-    ServiceError::Gone(format!("there is no service {handle} (any more)"))
 }
 
 /// An error of the contract as a line for the log.

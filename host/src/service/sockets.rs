@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use super::handle::Handle;
 use super::member::Member;
-use super::message::{Message, Subject};
+use super::message::{Message, Place, Subject};
 use super::services::Services;
 use crate::guest::contract::sim::sockets::SocketError;
 
@@ -340,6 +340,7 @@ impl Task {
 
     /// Tells the service something as soon as its mailbox has room.
     async fn tell(&self, subject: Subject, payload: Bytes, place: Option<OwnedSemaphorePermit>) -> Result<(), Unheard> {
+        let place = place.map(|permit| Place { permit, is_passed_on: false });
         let message = Message { place, ..Message::new(Handle::HOST, subject, payload) };
         self.member.mailbox.push_when_there_is_room(message).await.map(drop).map_err(|_| Unheard)
     }

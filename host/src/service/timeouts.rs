@@ -65,6 +65,16 @@ impl Timeouts {
         taken_up
     }
 
+    /// Tells all who wait for the mailbox to be taken up: it is not, as long as they wait.
+    pub fn release_marks(&mut self) {
+        let marks = self.set.extract_if(|_, set| matches!(set, Set::Mark(_)));
+        for (_, set) in marks {
+            if let Set::Mark(mark) = set {
+                let _ = mark.send(());
+            }
+        }
+    }
+
     /// Takes one back; false when there is none with that id.
     pub fn cancel(&mut self, id: u64) -> bool {
         match self.set.remove(&id) {

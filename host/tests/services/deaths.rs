@@ -1,10 +1,12 @@
 //! Whatever way a service ends, everybody who waits for it hears of it, and nothing of it is left.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use wheelhouse::service::{Handle, Message, ServiceError, Subject};
+use tokio::sync::Semaphore;
+use wheelhouse::service::{GatePort, Handle, Member, Message, PacketRefused, Place, ServiceError, Subject};
 
 use crate::actors::Actors;
 
@@ -97,4 +99,44 @@ fn what_is_sent_to_one_that_has_ended_is_an_error_and_a_dead_letter() {
     assert_eq!(actors.services.snapshot().dead_letters, letters + 1, "whoever asks hears of it, whoever sends may not");
     assert_eq!(actors.services.query("victim"), None, "its name is free");
     assert!(!actors.services.kill(victim));
+}
+
+/// A gate with a fault: whoever comes to a packet of a client panics.
+struct FaultyGate;
+
+impl GatePort for FaultyGate {
+    fn send(&self, _: u64, _: &[u8]) -> Result<(), PacketRefused> {
+        Ok(())
+    }
+    fn close(&self, _: u64) -> bool {
+        false
+    }
+    fn bind(&self, _: u64, _: &Arc<Member>) -> bool {
+        false
+    }
+    fn give_back(&self, _: u64, _: Handle, _: &Bytes) -> bool {
+        panic!("a fault of the host, made by a test")
+    }
+    fn member_ended(&self, _: Handle) {}
+}
+
+#[test]
+fn a_fault_of_the_host_ends_the_service_that_it_happens_to_and_no_other() {
+    let actors = Actors::of(&["hostile-service", "counter"]);
+    actors.services.set_gate(Arc::new(FaultyGate));
+    for guest in ["hostile-service", "counter"] {
+        let service = actors.launch(guest);
+        let place = Arc::new(Semaphore::new(1)).try_acquire_owned().ok();
+        let packet = Message {
+            place: place.map(|permit| Place { permit, is_passed_on: false }),
+            ..Message::new(Handle::HOST, Subject::Packet(7), Bytes::new())
+        };
+        actors.services.deliver(service, packet).unwrap();
+        let error = actors.ask(service, "echo hello").unwrap_err();
+        assert!(matches!(error, ServiceError::Failed(_) | ServiceError::Gone(_)), "{error:?}");
+        actors.until_running(0);
+        assert!(actors.services.member(service).is_none());
+    }
+    let figures = actors.services.snapshot();
+    assert_eq!((figures.launched, figures.exited, figures.failed), (2, 0, 2));
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use wheelhouse::guest::settings::RestartPolicy;
-use wheelhouse::service::{Handle, ServiceOptions};
+use wheelhouse::service::{Handle, ServiceError, ServiceOptions};
 
 use crate::actors::Actors;
 
@@ -68,6 +68,40 @@ fn one_that_fails_again_and_again_is_given_up() {
     }
     actors.until_running(0);
     assert_eq!(actors.services.snapshot().launched, launched);
+}
+
+#[test]
+fn one_that_fails_in_its_init_has_the_name_that_it_was_launched_under_kept_for_the_next() {
+    let slow = ServiceOptions { restart_pause_ms: 60_000, ..SOON };
+    let actors = Actors::with(slow, &["hostile-service"], RestartPolicy::OnFailure);
+    actors.services.launch_named("victim", "hostile-service", Bytes::from("unreachable")).unwrap();
+    actors.until_running(0);
+    assert_eq!(actors.services.snapshot().failed, 1);
+    let taken = actors.services.register("victim", actors.asker.handle);
+    assert!(matches!(taken, Err(ServiceError::NameTaken)), "{taken:?}");
+    let refused = actors.services.launch_named("asker", "hostile-service", Bytes::new());
+    assert!(matches!(refused, Err(ServiceError::NameTaken)), "{refused:?}");
+    assert_eq!(actors.services.snapshot().launched, 1, "one without its name does not run either");
+    assert!(actors.services.launch_named("other", "nobody", Bytes::new()).is_err());
+    actors.services.register("other", actors.asker.handle).expect("who is not launched keeps no name");
+}
+
+#[test]
+fn a_restart_that_finds_the_host_full_is_tried_again_until_there_is_room() {
+    let one = ServiceOptions { max_running: 1, restart_pause_ms: 50, ..SOON };
+    let actors = Actors::with(one, &["hostile-service"], RestartPolicy::OnFailure);
+    let first = actors.services.launch_named("victim", "hostile-service", Bytes::new()).unwrap();
+    let _ = actors.ask(first, "unreachable");
+    actors.until_running(0);
+    let filler = actors.launch("hostile-service");
+    // Several restarts are in vain meanwhile.
+    let until = std::time::Instant::now() + std::time::Duration::from_millis(250);
+    while std::time::Instant::now() < until {
+        let _ = actors.told(filler, "echo ready");
+    }
+    assert_eq!(actors.services.query("victim"), None);
+    assert!(actors.services.kill(filler));
+    assert_eq!(actors.told(successor(&actors, "victim", first), "echo again"), "again");
 }
 
 #[test]

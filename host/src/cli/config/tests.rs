@@ -179,6 +179,19 @@ fn each_bad_addition_to_a_guest_gets_its_own_line() {
     }
 }
 
+#[test]
+fn no_game_and_no_service_that_is_launched_first_has_the_name_of_a_part_of_the_host() {
+    let mend = "a part of the host has that name among services, so this guest would be without; give it another";
+    for name in ["logger", "dead-letters", "gate"] {
+        let guest = format!("[[guests]]\nname = \"{name}\"\nfile = \"a.wasm\"\nkind = ");
+        let line = format!("w.toml:2: guests[0].name is \"{name}\": {mend}");
+        assert_eq!(complaints(&format!("{guest}\"game\"")), [line.clone()]);
+        assert_eq!(complaints(&format!("{guest}\"service\"\nstart = true")), [line]);
+        assert!(complaints(&format!("{guest}\"service\"")).is_empty(), "others may be launched under other names");
+        assert!(complaints(&format!("{guest}\"game\"\nenabled = false")).is_empty());
+    }
+}
+
 /// A service.
 const MAILER: &str = "[[guests]]\nname = \"mailer\"\nkind = \"service\"\nfile = \"mailer.wasm\"\n";
 
@@ -357,7 +370,7 @@ fn durations_have_the_unit_that_their_key_names() {
     assert_eq!(config.events.budget(), Duration::from_millis(5));
     assert_eq!(config.dispatch.options.frame(), Duration::from_nanos(16_666_666));
     assert_eq!(config.guest.max_payload_bytes(), 1 << 20);
-    assert_eq!(config.service.call_limit(), Duration::from_secs(30));
+    assert_eq!(config.service.call_limit_of(None), Duration::from_secs(30));
 }
 
 /// Calls `visit` with the dotted key and the value of every leaf, and for every list with its first entry.

@@ -38,7 +38,7 @@ fn bind(stage: &mut Stage, from: GuestId, connection: u64, to: u64) -> Result<()
     if !stage.is_connected(connection) {
         return Err(GateError::Closed.into());
     }
-    if !stage.letters.is_there(to) {
+    if !stage.letters.takes_connections(to) {
         return Err(GateError::NoSuchService.into());
     }
     Ok(stage.note_letter(from, Letter::Bind { connection, to })?)

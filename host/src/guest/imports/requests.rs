@@ -7,10 +7,9 @@ use super::services::check_payload;
 use crate::guest::contract::sim::requests::Host;
 use crate::guest::contract::sim::services::{Reference, ServiceError};
 use crate::guest::letter_book::Letter;
+use crate::guest::service_limits::invocation;
 use crate::guest::stage::{GuestId, Stage};
 use crate::guest::state::InstanceState;
-
-const MAX_METHOD_BYTES: usize = 255;
 
 impl Host for InstanceState {
     fn request(
@@ -20,7 +19,7 @@ impl Host for InstanceState {
         limit_ms: Option<u32>,
     ) -> wasmtime::Result<Result<u64, ServiceError>> {
         let (from, stage) = self.for_letters()?;
-        told(request(stage, from, to, None, payload, limit_ms))
+        told(request(stage, from, to, None, Bytes::from(payload), limit_ms))
     }
 
     fn invoke(
@@ -30,11 +29,11 @@ impl Host for InstanceState {
         arguments: Vec<u8>,
         limit_ms: Option<u32>,
     ) -> wasmtime::Result<Result<u64, ServiceError>> {
-        if method.len() > MAX_METHOD_BYTES {
-            return Ok(Err(ServiceError::TooLarge(MAX_METHOD_BYTES as u32)));
-        }
+        let payload = match invocation(&method, &arguments) {
+            Ok(payload) => payload,
+            Err(error) => return Ok(Err(error)),
+        };
         let (from, stage) = self.for_letters()?;
-        let payload = [&[method.len() as u8], method.as_bytes(), &arguments].concat();
         told(request(stage, from, to.service, Some(to.object), payload, limit_ms))
     }
 }
@@ -44,13 +43,12 @@ fn request(
     from: GuestId,
     to: u64,
     object: Option<u64>,
-    payload: Vec<u8>,
+    payload: Bytes,
     limit_ms: Option<u32>,
 ) -> Result<u64, Ended<ServiceError>> {
     check_payload(stage, payload.len())?;
     stage.letters.check_receiver(to)??;
     let session = stage.letters.begin_request(from)??;
-    let payload = Bytes::from(payload);
     stage.note_letter(from, Letter::Request { to, session, object, payload, limit_ms })?;
     Ok(session)
 }

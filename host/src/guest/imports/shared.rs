@@ -1,15 +1,15 @@
 //! The interface `shared`: blobs are read as they are now and published like letters. Blobs in pieces are put together in
 //! the letter book.
 
+use std::sync::Arc;
+
 use super::ended::{Ended, told};
 use crate::guest::contract::sim::shared::{Host, Part, SharedError};
 use crate::guest::letter_book::Letter;
+use crate::guest::service_limits::MAX_NAME_BYTES;
 use crate::guest::shared_reads::{ReadsShared, SharedBlob, SharedPart};
 use crate::guest::stage::{GuestId, Stage};
 use crate::guest::state::InstanceState;
-
-/// The longest name, as the contract says.
-const MAX_NAME_BYTES: usize = 64;
 
 impl Host for InstanceState {
     fn put(&mut self, name: String, blob: Vec<u8>) -> wasmtime::Result<Result<(), SharedError>> {
@@ -84,7 +84,7 @@ impl ReadsShared for InstanceState {
 fn put(stage: &mut Stage, from: GuestId, name: String, blob: Vec<u8>) -> Result<(), Ended<SharedError>> {
     check_piece(stage, blob.len())?;
     stage.letters.put(&name, blob.len())??;
-    Ok(stage.note_letter(from, Letter::PutShared { name, blob })?)
+    Ok(stage.note_letter(from, Letter::PutShared { name, blob: Arc::from(blob) })?)
 }
 
 fn append(stage: &mut Stage, from: GuestId, name: &str, more: &[u8]) -> Result<(), Ended<SharedError>> {

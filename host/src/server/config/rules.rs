@@ -9,8 +9,10 @@ use serde_json::Value;
 use super::problem::{Invalid, KeyPath, Problem, Step};
 use super::settings::Config;
 use crate::guest::component::grants_for;
+use crate::guest::service_limits::MAX_NAME_BYTES;
 use crate::guest::{Grant, GuestKind, GuestSettings, RestartPolicy};
 use crate::net::{LONELY_CERTIFICATE, LONELY_KEY};
+use crate::service::NATIVE_NAMES;
 
 /// The largest value of each number. They are far above what is useful, and keep a slip of the finger from asking for
 /// more memory than there is or for a time that overflows.
@@ -61,6 +63,7 @@ pub(crate) const LARGEST: &[(&str, u64)] = &[
     ("service.max_shared_mb", 1_048_576),
     ("gate.handshake_timeout_ms", 600_000),
     ("gate.max_connections", 1_000_000),
+    ("gate.max_connects_per_second", 1_000_000),
     // The length of a frame travels in two bytes.
     ("gate.max_frame_bytes", 65_535),
     ("gate.max_frames_per_second", 1_000_000),
@@ -78,9 +81,6 @@ pub(crate) const LARGEST: &[(&str, u64)] = &[
     ("events.budget_ms", 10_000),
     ("guests.max_memory_mb", 4096),
 ];
-
-/// The longest name of a guest, and of a service, in bytes.
-const MAX_NAME_BYTES: usize = 64;
 
 /// The longest name of a host that there can be.
 const MAX_HOST_BYTES: usize = 253;
@@ -163,6 +163,7 @@ fn check_guest(index: usize, guest: &GuestSettings, problems: &mut Vec<Problem>)
         let mend = format!("a name has 1 to {MAX_NAME_BYTES} letters, digits, - and _");
         problems.push(Problem::with_value(KeyPath::of_guest(index, "name"), format!("{:?}", guest.name), mend));
     }
+    check_name_among_services(index, guest, problems);
     if guest.file.as_os_str().is_empty() {
         problems.push(Problem::with_value(KeyPath::of_guest(index, "file"), "\"\"", "it must name a Wasm file"));
     }
@@ -176,6 +177,15 @@ fn check_guest(index: usize, guest: &GuestSettings, problems: &mut Vec<Problem>)
         check_service(index, guest, problems);
     } else {
         check_no_service(index, guest, problems);
+    }
+}
+
+/// The host's own parts have names among services, and so has each game, and each service that is launched first.
+fn check_name_among_services(index: usize, guest: &GuestSettings, problems: &mut Vec<Problem>) {
+    let needs_name = guest.kind == GuestKind::Game || guest.start;
+    if guest.enabled && needs_name && NATIVE_NAMES.contains(&guest.name.as_str()) {
+        let mend = "a part of the host has that name among services, so this guest would be without; give it another";
+        problems.push(Problem::with_value(KeyPath::of_guest(index, "name"), format!("{:?}", guest.name), mend));
     }
 }
 

@@ -11,6 +11,7 @@ mod shared;
 mod sockets;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,6 +24,7 @@ use super::state::ServiceState;
 use crate::guest::Grant;
 use crate::guest::component::Needs;
 use crate::guest::contract::sim;
+pub(super) use crate::guest::service_limits::invocation;
 use crate::guest::{imports as common, shared_reads};
 
 type OfService = HasSelf<ServiceState>;
@@ -69,17 +71,30 @@ struct Call {
     to: Handle,
     answer: tokio::sync::oneshot::Receiver<super::Answer>,
     limit: Duration,
+    _waiting: Waiting,
+}
+
+/// One more that waits, until it is dropped: a guest may give a call up.
+struct Waiting(Arc<AtomicU32>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl ServiceState {
     /// Sends a message, to whom it sent last without looking for it.
     fn send_message(&mut self, to: Handle, message: Message) -> Result<(), ServiceError> {
-        if let Some(receiver) = self.last_receiver.as_ref().filter(|receiver| receiver.handle == to) {
-            self.services.check_payload(message.payload.len())?;
-            return self.services.deliver_to(receiver, message);
+        if self.last_receiver.as_ref().is_none_or(|receiver| receiver.handle != to)
+            && let Some(receiver) = self.services.member(to)
+        {
+            self.last_receiver = Some(receiver);
         }
-        self.last_receiver = self.services.member(to);
-        self.services.deliver(to, message)
+        match self.last_receiver.as_ref().filter(|receiver| receiver.handle == to) {
+            Some(receiver) => self.services.deliver_to(receiver, message),
+            None => self.services.deliver_to_nobody(to, &message),
+        }
     }
 
     /// Sends a request whose answer is waited for at most `limit_ms` milliseconds.
@@ -91,14 +106,22 @@ impl ServiceState {
         limit_ms: Option<u32>,
     ) -> Result<Call, ServiceError> {
         let max_waiting = self.services.options().max_waiting;
-        if self.waiting >= max_waiting {
+        if self.waiting.fetch_add(1, Ordering::Relaxed) >= max_waiting {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
             return Err(ServiceError::TooMany(max_waiting));
         }
+        let waiting = Waiting(Arc::clone(&self.waiting));
         let (to, source) = (Handle(to), self.handle());
         let answer = self.services.request(source, to, subject, payload)?;
-        self.waiting += 1;
-        let limit = limit_ms.map_or(self.services.options().call_limit(), |ms| Duration::from_millis(ms.into()));
-        Ok(Call { services: self.services.clone(), member: Arc::clone(&self.member), to, answer, limit })
+        let limit = self.services.options().call_limit_of(limit_ms);
+        Ok(Call {
+            services: self.services.clone(),
+            member: Arc::clone(&self.member),
+            to,
+            answer,
+            limit,
+            _waiting: waiting,
+        })
     }
 }
 
@@ -107,14 +130,4 @@ impl Call {
     async fn wait(self) -> super::Answer {
         self.services.answer_within(&self.member, self.to, self.answer, self.limit).await
     }
-}
-
-/// The payload by which a method of an object is called.
-fn invocation(method: &str, arguments: &[u8]) -> Result<Bytes, ServiceError> {
-    let length = u8::try_from(method.len()).map_err(|_| ServiceError::TooLarge(u8::MAX.into()))?;
-    let mut payload = Vec::with_capacity(1 + method.len() + arguments.len());
-    payload.push(length);
-    payload.extend_from_slice(method.as_bytes());
-    payload.extend_from_slice(arguments);
-    Ok(Bytes::from(payload))
 }

@@ -34,6 +34,18 @@ impl Service for Plain {
                 actor::forward(to, Message { payload, ..message })?;
                 Ok(Vec::new())
             }
+            Relay::Naps { times, duration, rest } => {
+                (0..times).for_each(|_| calls::sleep(duration));
+                Ok(rest.into())
+            }
+            Relay::Spin => loop {
+                std::hint::spin_loop();
+            },
+            Relay::Leave { duration, rest } => {
+                actor::exit();
+                calls::sleep(duration);
+                Ok(rest.into())
+            }
             Relay::Sleep { .. } => refuse!("a relay sleeps once"),
         }
     }
