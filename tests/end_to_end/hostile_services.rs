@@ -127,6 +127,19 @@ fn a_socket_that_is_not_granted_is_refused_with_what_would_grant_it() {
 }
 
 #[test]
+fn what_comes_of_a_socket_may_be_passed_on_to_a_service_that_has_no_such_socket() {
+    let host = world();
+    let mut client = host.connect();
+    let other = client.ask("find other").replace("found ", "");
+    let (number, mut peer) = connected(&mut client, "one");
+    assert_eq!(ask(&mut client, "one", &format!("pass-on {other}")), "passes on");
+    peer.write_all(b"hello").expect("it is open");
+    let data = format!("SocketData({number}) hello");
+    heard_by(&mut client, "other", "what was passed on", |heard| heard.contains(&data));
+    host.stop();
+}
+
+#[test]
 fn nothing_that_waits_is_heard_of_a_socket_once_it_is_closed() {
     let host = world();
     let mut client = host.connect();
