@@ -6,7 +6,6 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Instant;
 
-use serde_json::Value;
 use wheelhouse_tests::{Client, Config, Host, PATIENCE, PAUSE, World, helpful, hostile};
 
 /// How many messages a mailbox holds here.
@@ -31,11 +30,11 @@ fn ask(client: &mut Client, name: &str, order: &str) -> String {
     answer.strip_prefix("reply ").unwrap_or_else(|| panic!("{name} does not answer {order:?}: {answer}")).to_owned()
 }
 
-/// What the service `one` has heard, once it is such that `condition`.
-fn heard_by_one(client: &mut Client, what: &str, condition: impl Fn(&str) -> bool) -> String {
+/// What a service has heard, once it is such that `condition`.
+fn heard_by(client: &mut Client, name: &str, what: &str, condition: impl Fn(&str) -> bool) -> String {
     let until = Instant::now() + PATIENCE;
     loop {
-        let heard = ask(client, "one", "heard");
+        let heard = ask(client, name, "heard");
         if condition(&heard) {
             return heard;
         }
@@ -52,27 +51,26 @@ fn mailbox_of(host: &Host, name: &str) -> u64 {
     entry["mailbox"].as_u64().expect("a number")
 }
 
-/// Has a service sleep; while it does, its mailbox waits too. What comes from here on stays in it.
-fn put_to_sleep(host: &Host, client: &mut Client, name: &str, ms: u32) {
-    let messages = |status: &Value| status["services"]["messages"].as_u64();
-    let before = messages(&host.status());
-    client.send(format!("tell {name} sleep {ms}"));
-    host.wait_until("it is told to sleep", |status| messages(status) > before);
-    host.wait_until("it sleeps", |_| mailbox_of(host, name) == 0);
-}
-
-/// Lets the service `one` open a socket to a listener of this test: its number, and the other end.
-fn connected(client: &mut Client) -> (String, TcpStream) {
+/// Lets a service open a socket to a listener of this test: its number, and the other end.
+fn connected(client: &mut Client, name: &str) -> (String, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
     let port = listener.local_addr().expect("it listens").port();
-    let answer = ask(client, "one", &format!("connect 127.0.0.1 {port}"));
+    let answer = ask(client, name, &format!("connect 127.0.0.1 {port}"));
     let number = answer.strip_prefix("Ok(").and_then(|number| number.strip_suffix(')'));
     let number = number.unwrap_or_else(|| panic!("it may connect: {answer}")).to_owned();
     let (peer, _) = listener.accept().expect("it connects");
     peer.set_read_timeout(Some(PATIENCE)).expect("the limit is positive");
     let opened = format!("SocketConnected({number})");
-    heard_by_one(client, "that it is connected", |heard| heard.contains(&opened));
+    heard_by(client, name, "that it is connected", |heard| heard.contains(&opened));
     (number, peer)
+}
+
+/// Has a service sleep; while it does, its mailbox waits too, with all that comes from here on.
+fn put_to_sleep(client: &mut Client, name: &str, (number, peer): (&str, &mut TcpStream), ms: u32) {
+    client.send(format!("tell {name} nap {number} {ms}"));
+    let mut told = [0; 6];
+    peer.read_exact(&mut told).expect("it is told");
+    assert_eq!(&told, b"asleep");
 }
 
 #[test]
@@ -81,7 +79,8 @@ fn who_floods_a_mailbox_hears_that_it_is_full_and_its_owner_reads_on() {
     let mut client = host.connect();
     let found = client.ask("find other");
     let other = found.strip_prefix("found ").expect("it has its name").to_owned();
-    put_to_sleep(&host, &mut client, "other", 2000);
+    let (number, mut peer) = connected(&mut client, "other");
+    put_to_sleep(&mut client, "other", (&number, &mut peer), 3000);
     let answer = ask(&mut client, "one", &format!("flood 1000 {other}"));
     assert_eq!(answer, format!("{MAILBOX} then ServiceError::MailboxFull({MAILBOX})"));
     assert_eq!(ask(&mut client, "one", "echo as before"), "as before");
@@ -97,7 +96,7 @@ fn who_floods_a_mailbox_hears_that_it_is_full_and_its_owner_reads_on() {
 fn a_socket_that_is_granted_carries_bytes_both_ways_until_the_peer_closes() {
     let host = world();
     let mut client = host.connect();
-    let (number, mut peer) = connected(&mut client);
+    let (number, mut peer) = connected(&mut client, "one");
     assert_eq!(ask(&mut client, "one", &format!("socket-send {number} question")), "Ok(())");
     let mut question = [0; 8];
     peer.read_exact(&mut question).expect("it arrives");
@@ -105,7 +104,7 @@ fn a_socket_that_is_granted_carries_bytes_both_ways_until_the_peer_closes() {
     peer.write_all(b"answer").expect("it is open");
     drop(peer);
     let closed = format!("SocketClosed({number}) closed by the other side");
-    let heard = heard_by_one(&mut client, "the end", |heard| heard.ends_with(&closed));
+    let heard = heard_by(&mut client, "one", "the end", |heard| heard.ends_with(&closed));
     assert!(heard.contains(&format!("SocketData({number}) answer\n")), "{heard}");
     assert_eq!(ask(&mut client, "one", &format!("socket-send {number} more")), "Err(SocketError::Closed)");
     assert_eq!(ask(&mut client, "one", &format!("socket-close {number}")), "false");
@@ -128,11 +127,24 @@ fn a_socket_that_is_not_granted_is_refused_with_what_would_grant_it() {
 }
 
 #[test]
+fn what_comes_of_a_socket_may_be_passed_on_to_a_service_that_has_no_such_socket() {
+    let host = world();
+    let mut client = host.connect();
+    let other = client.ask("find other").replace("found ", "");
+    let (number, mut peer) = connected(&mut client, "one");
+    assert_eq!(ask(&mut client, "one", &format!("pass-on {other}")), "passes on");
+    peer.write_all(b"hello").expect("it is open");
+    let data = format!("SocketData({number}) hello");
+    heard_by(&mut client, "other", "what was passed on", |heard| heard.contains(&data));
+    host.stop();
+}
+
+#[test]
 fn nothing_that_waits_is_heard_of_a_socket_once_it_is_closed() {
     let host = world();
     let mut client = host.connect();
-    let (number, mut peer) = connected(&mut client);
-    put_to_sleep(&host, &mut client, "one", 3000);
+    let (number, mut peer) = connected(&mut client, "one");
+    put_to_sleep(&mut client, "one", (&number, &mut peer), 5000);
     client.send(format!("request 10000 one socket-close {number}"));
     host.wait_until("it is told to close", |_| mailbox_of(&host, "one") == 1);
     peer.write_all(b"too late").expect("it is open");

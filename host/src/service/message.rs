@@ -28,7 +28,8 @@ pub struct Message {
 #[derive(Debug)]
 pub struct Place {
     pub permit: OwnedSemaphorePermit,
-    /// It was passed on: whoever has it now is not the one that its connection was bound to when it came.
+    /// It was passed on: whoever has it now is not the one that its connection was bound to when it came, or
+    /// whose socket it came from.
     pub is_passed_on: bool,
 }
 

@@ -266,7 +266,7 @@ impl Task {
 
     /// The peer sends nothing more, but may still want answers: it gets what the service sends until it has taken in all
     /// that came, and that it is over.
-    async fn hear_the_end(&self, place: Option<OwnedSemaphorePermit>) -> Ended {
+    async fn hear_the_end(&self, place: Option<Place>) -> Ended {
         let reason = Bytes::from_static(b"closed by the other side");
         if self.tell(Subject::SocketClosed(self.id), reason, place).await.is_err() {
             return Ended::ByTheService;
@@ -334,15 +334,15 @@ impl Task {
     }
 
     /// A place for one more message. None cannot be: the places are never closed.
-    async fn place(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.places).acquire_owned().await.ok()
+    async fn place(&self) -> Option<Place> {
+        let permit = Arc::clone(&self.places).acquire_owned().await.ok()?;
+        Some(Place { permit, is_passed_on: false })
     }
 
     /// Tells the service something as soon as its mailbox has room.
-    async fn tell(&self, subject: Subject, payload: Bytes, place: Option<OwnedSemaphorePermit>) -> Result<(), Unheard> {
-        let place = place.map(|permit| Place { permit, is_passed_on: false });
+    async fn tell(&self, subject: Subject, payload: Bytes, place: Option<Place>) -> Result<(), Unheard> {
         let message = Message { place, ..Message::new(Handle::HOST, subject, payload) };
-        self.member.mailbox.push_when_there_is_room(message).await.map(drop).map_err(|_| Unheard)
+        self.member.push_when_there_is_room(message).await.map_err(|_| Unheard)
     }
 }
 

@@ -121,7 +121,7 @@ impl ServiceState {
                 !gate.is_some_and(|gate| gate.give_back(connection, self.member.handle, &message.payload))
             }
             Subject::SocketConnected(_) | Subject::SocketData(_) | Subject::SocketClosed(_)
-                if message.place.is_some() =>
+                if message.place.as_ref().is_some_and(|place| !place.is_passed_on) =>
             {
                 self.sockets.as_mut().is_some_and(|sockets| sockets.wants(&message.subject))
             }

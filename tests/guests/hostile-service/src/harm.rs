@@ -30,6 +30,11 @@ pub fn commit(name: &str, rest: &mut &str) -> Result<String, Refusal> {
             calls::sleep(Duration::from_millis(next(rest)?));
             "awake".into()
         }
+        "nap" => {
+            sockets::send(next(rest)?, "asleep")?;
+            calls::sleep(Duration::from_millis(next(rest)?));
+            "awake".into()
+        }
         "exit" => {
             actor::exit();
             "exits".into()

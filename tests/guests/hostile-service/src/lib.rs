@@ -18,12 +18,14 @@
 //! | `call-self MS` | calls itself |
 //! | `flood N HANDLE` | sends so many messages: `N then ERROR`, or `N` |
 //! | `sleep MS` | waits |
+//! | `nap SOCKET MS` | says `asleep` on the socket, and waits |
 //! | `exit` | ends |
 //! | `connect HOST PORT` | opens a connection; answers its id or the error, `heard` tells the rest |
 //! | `socket-send ID TEXT`, `socket-close ID` | sends on it, closes it |
 //! | `timeouts`, `subscriptions` | sets timeouts, subscribes, until it may not |
 //! | `publish CHANNEL TEXT`, `subscribe CHANNEL`, `watch NAME` | does so |
 //! | `put KIB`, `big-answer KIB`, `big-send HANDLE KIB` | hands that much to the host |
+//! | `pass-on HANDLE` | from here on what comes beside orders goes to another |
 //! | `heard` | what it has heard beside such messages, a line each |
 
 mod harm;
@@ -41,6 +43,8 @@ struct Config {
 struct Hostile {
     deferred: Vec<Session>,
     heard: Vec<String>,
+    /// Who hears what comes beside orders in its place.
+    heir: Option<Handle>,
 }
 
 impl Service for Hostile {
@@ -58,6 +62,10 @@ impl Service for Hostile {
 
     fn handle(&mut self, message: Message) -> Result<Vec<u8>, Refusal> {
         if message.subject != Subject::Plain {
+            if let Some(heir) = self.heir {
+                actor::forward(heir, message)?;
+                return Ok(Vec::new());
+            }
             self.heard.push(format!("{:?} {}", message.subject, String::from_utf8_lossy(&message.payload)));
             return Ok(Vec::new());
         }
@@ -65,6 +73,10 @@ impl Service for Hostile {
         let (name, mut rest) = text.split_once(' ').unwrap_or((text, ""));
         let answer = match name {
             "refuse" => refuse!("{rest}"),
+            "pass-on" => {
+                self.heir = Some(rest.parse()?);
+                "passes on".into()
+            }
             "heard" => self.heard.join("\n"),
             "answer-twice" => {
                 let session = session(&message)?;
