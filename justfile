@@ -43,7 +43,7 @@ crash ROUNDS="100":
 # Run the benchmarks, which print tables with peers measured in the same run: just bench thinking
 bench *ARGS:
     cargo build --release --workspace --bins --benches
-    {{host}} guest build tests/guests >&2
+    {{host}} guest build guests tests/guests >&2
     cargo bench --workspace --bench {{ if ARGS == "" { "'*'" } else { '"$@"' } }}
 
 # Check formatting, and let clippy look at everything, with warnings as errors

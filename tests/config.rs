@@ -100,6 +100,12 @@ impl Guest {
         }
     }
 
+    /// The same guest under another name.
+    pub fn named(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
+    }
+
     /// Sets a key of the guest's entry to a value, written as in TOML.
     pub fn key(mut self, key: &str, value: impl ToString) -> Self {
         writeln!(self.entry, "{key} = {}", value.to_string()).expect("a string takes everything");
@@ -134,6 +140,11 @@ impl Guest {
 pub fn hostile(name: &str, kind: &str) -> Guest {
     let package = if kind == "step-task" { "hostile-step".to_owned() } else { format!("hostile-{kind}") };
     Guest::new(name, kind, built(&tests_folder().join("guests"), &package))
+}
+
+/// Another guest from `tests/guests`, under the name of its package.
+pub fn helpful(package: &str, kind: &str) -> Guest {
+    Guest::new(package, kind, built(&tests_folder().join("guests"), package))
 }
 
 /// The guest that keeps ledgers and schedules events, from `tests/guests`.

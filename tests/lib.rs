@@ -16,7 +16,7 @@ mod random;
 use std::time::Duration;
 
 pub use client::{Client, PAUSE};
-pub use config::{Config, Guest, example, hostile, ledger, tests_folder, workspace};
+pub use config::{Config, Guest, example, helpful, hostile, ledger, tests_folder, workspace};
 pub use echo::Echo;
 pub use host::{Host, Starting, Stopped, World, guest};
 pub use ledger::{EventId, Ran, assert_no_drift, wait_until_wall, wall_ms};

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,7 +13,7 @@ use crate::bindings::bulk_service as exports;
 use crate::bindings::services::Message as ContractMessage;
 use crate::instance::{self, Hosted};
 use crate::message::Message;
-use crate::{Refusal, actor, config, objects};
+use crate::{Refusal, actor, clock, config, objects};
 
 /// An actor outside the loop, with a handle and a mailbox. It handles one message after another; while it waits for
 /// somebody's answer with [`calls`](crate::calls), its own mailbox waits too. This is the cheap kind of service: messages
@@ -21,6 +22,11 @@ use crate::{Refusal, actor, config, objects};
 /// A service is launched by its guest's name, by others ([`services::launch`](crate::services::launch)) or by the host
 /// where its configuration has `start = true`. Nothing that a service does is rolled back when it fails, and it sees
 /// nothing of the world: for that it asks the game, whose name is a service's name like others.
+///
+/// **A service that is started again begins anew**, with `init` and the arguments of its first launch, under its names:
+/// hosts do not save services yet, neither at a restart nor when they stop. What must outlast it belongs to a game, in
+/// [`kv`](crate::kv). That a service can be saved, with the version and the two methods at the end, is a part of the
+/// contract for hosts that will carry it over.
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};
@@ -60,7 +66,7 @@ pub trait Service: Serialize + DeserializeOwned + 'static {
     type Config: DeserializeOwned + 'static;
 
     /// The version of this struct's saved form. Raise it when fields change, and let [`migrate`](Self::migrate) read
-    /// the older forms.
+    /// the older forms. See above for when that is.
     const STATE_VERSION: u32 = 1;
 
     /// Starts the service. `arguments` is what `launch` was given. Messages that came already wait until this returns; an
@@ -70,12 +76,12 @@ pub trait Service: Serialize + DeserializeOwned + 'static {
     /// Handles a message. Where it wants an answer, the result is the answer; an error is answered too, as `refused`.
     fn handle(&mut self, message: Message) -> Result<Vec<u8>, Refusal>;
 
-    /// The saved form of another version as this one.
+    /// The saved form of another version as this one. No host calls it yet.
     fn migrate(version: u32, state: &[u8]) -> Result<Self, Refusal> {
         refuse!("the saved state has version {version}, this service has version {}", Self::STATE_VERSION)
     }
 
-    /// Called after a saved state took the place of what `init` made. `self` is what was saved, `fresh` what `init`
+    /// Called after a saved state took the place of what `init` made; by no host yet. `self` is what was saved, `fresh` what `init`
     /// made: take from it what must not come from the past, such as the configuration.
     fn restored(&mut self, fresh: Self) {}
 }
@@ -111,7 +117,11 @@ impl<S: Service + Hosted<Instance = S>> exports::Guest for Exported<S> {
 
     fn deliver(heads: Vec<Head>, payloads: Vec<u8>) -> Result<u32, RefusedInBulk> {
         S::with_slot(|slot| match slot {
-            Some(service) => deliver(&heads, &payloads, |message| hand_over(service, message).map(|_answer| ())),
+            Some(service) => {
+                let until = clock::now() + BULK_TIME;
+                let handle = |message: Message| hand_over(service, message).map(|_answer| ());
+                deliver(&heads, &payloads, handle, || clock::now() >= until)
+            }
             None => Err(RefusedInBulk { handled: 0, reason: instance::NOT_STARTED.into() }),
         })
     }
@@ -126,12 +136,19 @@ fn hand_over(service: &mut impl Service, message: Message) -> Result<Vec<u8>, Re
     }
 }
 
+/// For so long messages are handled in one call: the host offers the others again, and counts the time anew.
+const BULK_TIME: Duration = Duration::from_millis(1);
+
+/// After so many messages the time is looked at.
+const LOOK_AFTER: u32 = 4;
+
 /// Hands messages over one after another, their payloads where they lie, up to the first that is refused or after which
-/// the service wants to exit.
+/// the service wants to exit, or until the time is over.
 fn deliver(
     heads: &[Head],
     mut payloads: &[u8],
     mut handle: impl FnMut(Message) -> Result<(), Refusal>,
+    is_over: impl Fn() -> bool,
 ) -> Result<u32, RefusedInBulk> {
     for (head, handled) in heads.iter().zip(1..) {
         let Some((payload, behind)) = payloads.split_at_checked(head.length as usize) else {
@@ -143,7 +160,7 @@ fn deliver(
         if let Err(refusal) = handle(message) {
             return Err(RefusedInBulk { handled, reason: refusal.into_message() });
         }
-        if actor::is_exiting() {
+        if actor::is_exiting() || (handled % LOOK_AFTER == 0 && is_over()) {
             return Ok(handled);
         }
     }
@@ -181,11 +198,12 @@ mod tests {
     /// Delivers `a`, `bc`, nothing, `d`; what was handled and the outcome.
     fn delivered(handle: impl Fn(&str) -> Result<(), Refusal>) -> (String, Result<u32, RefusedInBulk>) {
         let mut handled = String::new();
-        let outcome = deliver(&heads(&[1, 2, 0, 1]), b"abcd", |message| {
+        let handle = |message: Message| {
             let text = message.text()?;
             handled += &format!("{}:{text} ", message.source);
             handle(text)
-        });
+        };
+        let outcome = deliver(&heads(&[1, 2, 0, 1]), b"abcd", handle, || false);
         (handled, outcome)
     }
 
@@ -214,6 +232,14 @@ mod tests {
 
     #[test]
     fn payloads_that_end_too_soon_are_refused() {
-        assert_eq!(deliver(&heads(&[1, 2]), b"ab", |_| Ok(())).unwrap_err().handled, 2);
+        assert_eq!(deliver(&heads(&[1, 2]), b"ab", |_| Ok(()), || false).unwrap_err().handled, 2);
+    }
+
+    #[test]
+    fn when_the_time_is_over_the_rest_is_left_for_another_call() {
+        let heads = heads(&[0; 10]);
+        let looks = std::cell::Cell::new(0);
+        let is_over = || looks.replace(looks.get() + 1) == 1;
+        assert_eq!(deliver(&heads, b"", |_| Ok(()), is_over).unwrap(), 2 * LOOK_AFTER);
     }
 }

@@ -5,6 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use wheelhouse_tests::{World, failure_of, wheelhouse};
 
+use crate::lobby::lobby;
 use crate::strangers::world;
 
 /// The command, in a pipe.
@@ -46,6 +47,32 @@ fn lines_go_as_frames_and_frames_come_as_lines_by_every_door() {
         host.wait_until("all have left in good order", |status| status["connections"]["closed_by"]["client_left"] == 2);
         host.stop();
     }
+}
+
+#[test]
+fn a_gate_that_closes_after_the_last_line_has_done_what_was_asked() {
+    let host = lobby(false);
+    let address = host.gate().to_string();
+    let output = piped(&mut client(&address, &[]), "ECHO one\nQUIT\n");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "one\n");
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+    host.stop();
+}
+
+#[test]
+fn a_gate_that_closes_while_there_may_be_more_to_say_is_an_error() {
+    let host = lobby(false);
+    let address = host.gate().to_string();
+    let mut command = client(&address, &["--linger-ms", "50"]);
+    let mut process = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program can be started");
+    let mut input = process.stdin.take().expect("it was asked for");
+    input.write_all(b"QUIT\n").expect("the program reads");
+    let output = process.wait_with_output().expect("the program can be waited for");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), format!("error: {address} closed the connection\n"));
+    assert_eq!(output.status.code(), Some(1));
+    // Only now does the input end.
+    drop(input);
+    host.stop();
 }
 
 #[test]

@@ -6,7 +6,8 @@ use wheelhouse_tests::{Client, Config, Host, World, example, hostile};
 /// Services that run before any client comes.
 const AT_REST: u64 = 4;
 
-fn lobby(at_first_packet: bool) -> Host {
+/// A lobby that runs, without a client.
+pub fn lobby(at_first_packet: bool) -> Host {
     let service = |name: &str| example(name, "service").key("start", true).key("restart", "\"on-failure\"");
     let config = Config::new()
         .patient()

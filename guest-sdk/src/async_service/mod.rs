@@ -31,6 +31,11 @@ use crate::{Refusal, config, objects};
 /// A handler waits for the host only: for answers, or for [`sleep`](crate::async_calls::sleep). To wait for what another
 /// handler does, [defer](crate::actor::defer) the answer and let the other one [reply](crate::actor::reply).
 ///
+/// **A service that is started again begins anew**, with `init` and the arguments of its first launch, under its names:
+/// hosts do not save services yet, neither at a restart nor when they stop. What must outlast it belongs to a game, in
+/// [`kv`](crate::kv). That a service can be saved, with the version and the two methods at the end, is a part of the
+/// contract for hosts that will carry it over.
+///
 /// ```
 /// use std::cell::Cell;
 ///
@@ -70,7 +75,7 @@ pub trait AsyncService: Serialize + DeserializeOwned + 'static {
     type Config: DeserializeOwned + 'static;
 
     /// The version of this struct's saved form. Raise it when fields change, and let [`migrate`](Self::migrate) read
-    /// the older forms.
+    /// the older forms. See above for when that is.
     const STATE_VERSION: u32 = 1;
 
     /// Starts the service. `arguments` is what `launch` was given. Messages that came already wait until this returns; an
@@ -80,12 +85,12 @@ pub trait AsyncService: Serialize + DeserializeOwned + 'static {
     /// Handles a message. Where it wants an answer, the result is the answer; an error is answered too, as `refused`.
     async fn handle(&self, message: Message<'static>) -> Result<Vec<u8>, Refusal>;
 
-    /// The saved form of another version as this one.
+    /// The saved form of another version as this one. No host calls it yet.
     fn migrate(version: u32, state: &[u8]) -> Result<Self, Refusal> {
         refuse!("the saved state has version {version}, this service has version {}", Self::STATE_VERSION)
     }
 
-    /// Called after a saved state took the place of what `init` made. `self` is what was saved, `fresh` what `init`
+    /// Called after a saved state took the place of what `init` made; by no host yet. `self` is what was saved, `fresh` what `init`
     /// made: take from it what must not come from the past, such as the configuration.
     fn restored(&mut self, fresh: Self) {}
 }

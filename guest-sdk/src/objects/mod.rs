@@ -55,9 +55,8 @@
 //!
 //! # What to know
 //!
-//! - **Objects are not part of a service's saved state**, and neither are their references valid for another instance
-//!   that has a handle of its own. Export again in `init`, under the same number where somebody may hold a reference
-//!   from before ([`export_as`](crate::remote)).
+//! - **Objects end with their service.** One that is started again has another handle, for which no reference from
+//!   before is valid: it exports again in `init` and says so where its objects are looked up, such as at [`root`].
 //! - A method runs from its beginning to its end. An object that is called while one of its methods runs, by that method
 //!   itself or by somebody it asked, answers [`ObjectError::Busy`].
 //! - Arguments and results are values that own what they hold. A method that may refuse returns a `Result<T, Refusal>`,
@@ -159,10 +158,11 @@ pub fn call<T: DeserializeOwned>(
     arguments: &impl Serialize,
 ) -> Result<T, ObjectError> {
     let arguments = answer::write_arguments(arguments)?;
-    if reference.service == actor::this() {
-        return answer::read(&registry::invoke(reference.object, method, &arguments));
-    }
-    answer::read(&calls::invoke(reference, method, &arguments, None)?)
+    let answer = match own_answer(reference, method, &arguments) {
+        Some(answer) => answer,
+        None => calls::invoke(reference, method, &arguments, None)?,
+    };
+    answer::read(&answer)
 }
 
 /// Calls a method and waits, as an async service does.
@@ -173,10 +173,16 @@ pub async fn call_awaited<T: DeserializeOwned>(
     arguments: &impl Serialize,
 ) -> Result<T, ObjectError> {
     let arguments = answer::write_arguments(arguments)?;
-    if reference.service == actor::this() {
-        return answer::read(&registry::invoke(reference.object, method, &arguments));
-    }
-    answer::read(&async_calls::invoke(reference, method, arguments, None).await?)
+    let answer = match own_answer(reference, method, &arguments) {
+        Some(answer) => answer,
+        None => async_calls::invoke(reference, method, arguments, None).await?,
+    };
+    answer::read(&answer)
+}
+
+/// What an object of this very service answers, without the host's doing; none when it is another's.
+fn own_answer(reference: Reference, method: &str, arguments: &[u8]) -> Option<Vec<u8>> {
+    (reference.service == actor::this()).then(|| registry::invoke(reference.object, method, arguments))
 }
 
 /// Calls a method as a game does.

@@ -52,7 +52,7 @@ impl Service for Agent {
             Subject::Packet(_) => self.answer(&message)?,
             Subject::Published(_) => gate::tell(self.arguments.connection, &message.payload)?,
             Subject::Disconnected(_) => self.end()?,
-            // The watchdog asks in this way whether this agent is still there.
+            // The watchdog and the chat ask in this way whether this agent is still there.
             Subject::Connected(_) | Subject::Plain => {}
             other => refuse!("an agent hears of its client and of its channel, and got {other:?}"),
         }

@@ -38,15 +38,35 @@ impl Channels {
         if name.is_empty() || name.len() > MAX_NAME_BYTES {
             refuse!("a name has 1 to {MAX_NAME_BYTES} bytes");
         }
-        if self.0.len() >= config.max_channels && !self.0.contains_key(channel) {
+        if !self.has_room(channel, speaker, config) {
+            if self.0.contains_key(channel) {
+                refuse!("the channel is full: {} are in it", config.max_members);
+            }
             refuse!("there are {} channels already, and there may be no more", config.max_channels);
         }
         let channel = self.0.entry(channel.into()).or_default();
-        if channel.members.len() >= config.max_members && !channel.members.contains_key(&speaker) {
-            refuse!("the channel is full: {} are in it", config.max_members);
-        }
         channel.members.insert(speaker, name);
         Ok(channel.lines.iter().cloned().collect())
+    }
+
+    /// Whether somebody who wants to be in a channel finds room there.
+    pub fn has_room(&self, channel: &str, speaker: Handle, config: &Config) -> bool {
+        match self.0.get(channel) {
+            Some(channel) => channel.members.contains_key(&speaker) || channel.members.len() < config.max_members,
+            None => self.0.len() < config.max_channels,
+        }
+    }
+
+    /// Makes room for somebody who wants to be in a channel: out of it, or where there is none yet out of all, go those
+    /// who are not there any more.
+    pub fn forget_those_who_are_gone(&mut self, channel: &str, is_there: impl Fn(Handle) -> bool) {
+        let is_full = self.0.contains_key(channel);
+        self.0.retain(|name, looked_at| {
+            if !is_full || name == channel {
+                looked_at.members.retain(|speaker, _| is_there(*speaker));
+            }
+            !looked_at.members.is_empty()
+        });
     }
 
     /// Lets somebody out, and forgets a channel in which nobody is left.
@@ -122,6 +142,22 @@ mod tests {
         channels.say("inn", 7, "hello", &config()).unwrap();
         channels.leave("inn", 7);
         assert_eq!(channels.join("inn", 8, "ben".into(), &config()), Ok(vec![]));
+    }
+
+    #[test]
+    fn those_who_are_gone_make_room_in_a_full_channel_and_for_another() {
+        let mut channels = Channels::default();
+        for (channel, speaker) in [("inn", 7), ("inn", 8), ("moor", 9)] {
+            channels.join(channel, speaker, speaker.to_string(), &config()).unwrap();
+        }
+        assert!(!channels.has_room("inn", 10, &config()) && channels.has_room("inn", 8, &config()));
+        channels.forget_those_who_are_gone("inn", |speaker| speaker != 8 && speaker != 9);
+        assert_eq!((channels.who("inn"), channels.who("moor")), (vec!["7".into()], vec!["9".into()]), "only there");
+        channels.join("inn", 10, "ben".into(), &config()).unwrap();
+        assert!(!channels.has_room("hill", 11, &config()));
+        channels.forget_those_who_are_gone("hill", |speaker| speaker != 9);
+        channels.join("hill", 11, "eve".into(), &config()).unwrap();
+        assert!(channels.who("moor").is_empty(), "a channel of nobody is forgotten");
     }
 
     #[test]

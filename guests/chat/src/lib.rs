@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use channels::Channels;
-use lobby::{ChatRequest, Joined, NOTHING};
+use lobby::{ChatRequest, Joined, NOTHING, Pace};
 use serde::{Deserialize, Serialize};
 use wheelhouse_guest::prelude::*;
 
@@ -41,6 +41,8 @@ struct Chat {
     #[serde(skip)]
     config: Config,
     channels: RefCell<Channels>,
+    #[serde(skip)]
+    looks: RefCell<Pace>,
 }
 
 impl AsyncService for Chat {
@@ -48,7 +50,7 @@ impl AsyncService for Chat {
 
     async fn init(config: Config, _arguments: Vec<u8>) -> Result<Self, Refusal> {
         services::register("chat", actor::this())?;
-        Ok(Self { config, channels: RefCell::default() })
+        Ok(Self { config, channels: RefCell::default(), looks: RefCell::default() })
     }
 
     async fn handle(&self, message: Message<'static>) -> Result<Vec<u8>, Refusal> {
@@ -58,7 +60,12 @@ impl AsyncService for Chat {
                 channels::check(&channel)?;
                 let topic = self.topic(&channel).await;
                 // Only now: what was said during the wait is among the lines.
-                let lines = self.channels.borrow_mut().join(&channel, speaker, name, &self.config)?;
+                let mut channels = self.channels.borrow_mut();
+                if !channels.has_room(&channel, speaker, &self.config) && self.looks.borrow_mut().is_time(clock::now())
+                {
+                    channels.forget_those_who_are_gone(&channel, is_there);
+                }
+                let lines = channels.join(&channel, speaker, name, &self.config)?;
                 Ok(services::encode(&Joined { topic, lines })?)
             }
             ChatRequest::Leave { channel } => {
@@ -93,6 +100,12 @@ impl Chat {
             }
         }
     }
+}
+
+/// An agent that fails does not leave the channels that it is in. An empty message is nothing to an agent, and an error
+/// if there is none.
+fn is_there(speaker: Handle) -> bool {
+    !matches!(services::send(speaker, b""), Err(ServiceError::Gone(_)))
 }
 
 wheelhouse_guest::async_service!(Chat);

@@ -2,6 +2,8 @@
 //!
 //! A library that they use; it calls nothing of the host. What is sent goes through postcard.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// What the watchdog launches an agent with.
@@ -25,7 +27,8 @@ pub const AGENT_ENDS: &[u8] = b"ends";
 /// What the chat is asked. It knows a speaker by the service that asks.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub enum ChatRequest {
-    /// To be in a channel, under a name. The answer is a [`Joined`].
+    /// To be in a channel, under a name. The answer is a [`Joined`]. Who is in a full channel gets an empty message when
+    /// somebody else wants to be, by which the chat finds out who is gone.
     Join {
         /// The channel.
         channel: String,
@@ -75,3 +78,36 @@ pub const MAX_CHANNEL_BYTES: usize = 48;
 
 /// What the key-value service answers where it has nothing.
 pub const NOTHING: &str = "(none)";
+
+/// How often those who are counted are asked whether they are still there.
+const ASKED_EVERY: Duration = Duration::from_secs(1);
+
+/// Says when it is time to look through all who are counted: where there is no room, everybody who comes is a reason to,
+/// and many who come would cost everybody who is there.
+#[derive(Debug, Default)]
+pub struct Pace {
+    last: Option<Duration>,
+}
+
+impl Pace {
+    /// Whether it is time again. `now` is monotonic time.
+    pub fn is_time(&mut self, now: Duration) -> bool {
+        let is_time = self.last.is_none_or(|last| now.saturating_sub(last) >= ASKED_EVERY);
+        if is_time {
+            self.last = Some(now);
+        }
+        is_time
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn however_many_come_those_who_are_there_are_asked_once_a_second() {
+        let mut pace = Pace::default();
+        let asked = (0..5_000).filter(|&ms| pace.is_time(Duration::from_millis(ms))).count();
+        assert_eq!(asked, 5);
+    }
+}

@@ -1,8 +1,9 @@
 //! A service of the lobby: the name service, where objects are registered under names and looked up by others with
 //! `objects::root()`.
 //!
-//! It shows how a service exports an object that outlives a swap: the object is exported by `init` under a fixed number,
-//! and what it knows is in the service's saved state.
+//! It shows how a service exports an object and keeps a hand on it: the object is exported by `init` under a fixed number,
+//! and shares what it knows with the service. All that is in memory: a root that is started again knows no names, and those
+//! who have registered some must do it again.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -54,7 +55,7 @@ impl Root for Names {
     }
 }
 
-/// The service: it shares the names with the object that it exports, and is saved as the names.
+/// The service: it shares the names with the object that it exports, and its saved form is the names.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(from = "Names", into = "Names")]
 struct NameService {
@@ -75,7 +76,8 @@ impl Service for NameService {
         refuse!("root answers calls of its object {ROOT_OBJECT} only, and got {:?}", message.subject)
     }
 
-    /// The object was exported with the names that `init` made: those take over what was saved.
+    /// For hosts that save services: the object was exported with the names that `init` made, and those take over what was
+    /// saved.
     fn restored(&mut self, fresh: Self) {
         fresh.names.swap(&self.names);
         *self = fresh;

@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lobby::{AGENT_ENDS, AgentArguments};
+use lobby::{AGENT_ENDS, AgentArguments, Pace};
 use serde::{Deserialize, Serialize};
 use wheelhouse_guest::prelude::*;
 
@@ -44,6 +44,8 @@ struct Watchdog {
     #[serde(skip)]
     config: Config,
     agents: BTreeSet<Handle>,
+    #[serde(skip)]
+    looks: Pace,
     /// Clients that are still heard here: where they come from, and their agent once they have one.
     here: BTreeMap<ConnectionId, Client>,
 }
@@ -59,7 +61,7 @@ impl Service for Watchdog {
 
     fn init(config: Config, _arguments: Vec<u8>) -> Result<Self, Refusal> {
         services::register("watchdog", actor::this())?;
-        Ok(Self { config, agents: BTreeSet::new(), here: BTreeMap::new() })
+        Ok(Self { config, agents: BTreeSet::new(), looks: Pace::default(), here: BTreeMap::new() })
     }
 
     fn handle(&mut self, message: Message) -> Result<Vec<u8>, Refusal> {
@@ -116,7 +118,7 @@ impl Watchdog {
     }
 
     fn launch(&mut self, connection: ConnectionId) -> Result<Handle, Refusal> {
-        if self.agents.len() >= self.config.max_agents {
+        if self.agents.len() >= self.config.max_agents && self.looks.is_time(clock::now()) {
             self.agents.retain(|agent| is_alive(*agent));
         }
         if self.agents.len() >= self.config.max_agents {

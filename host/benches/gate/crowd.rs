@@ -10,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval_at, timeout};
+use tokio::time::{MissedTickBehavior, interval_at, sleep_until, timeout};
 use wheelhouse::net::{Client, Door, Trust};
 
 use crate::Args;
@@ -21,6 +21,9 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
 /// Clients that connect at the same time, fewer than a listener lets wait.
 const CONNECTING_AT_ONCE: usize = 100;
+
+/// All come from one address, which may not come faster: see `gate.max_connects_per_second`.
+const ARRIVES_EVERY: Duration = Duration::from_micros(5200);
 
 /// Where clients connect, and what they say there.
 #[derive(Clone)]
@@ -72,16 +75,20 @@ impl Manner {
     }
 }
 
-/// As many clients, each of which has been answered once.
-pub async fn gather(manner: &Manner, count: usize) -> anyhow::Result<Vec<Client>> {
+/// As many clients, each of which has been answered once if it `speaks`.
+pub async fn gather(manner: &Manner, count: usize, speaks: bool) -> anyhow::Result<Vec<Client>> {
     let connecting = Arc::new(Semaphore::new(CONNECTING_AT_ONCE));
     let mut arrivals = JoinSet::new();
+    let begun = tokio::time::Instant::now();
     for n in 0..count {
         let (manner, connecting) = (manner.clone(), Arc::clone(&connecting));
         arrivals.spawn(async move {
+            sleep_until(begun + ARRIVES_EVERY * n as u32).await;
             let _turn = connecting.acquire().await?;
             let mut client = manner.connect().await.with_context(|| format!("client {n}"))?;
-            manner.ask(&mut client, n as u64).await.with_context(|| format!("client {n}"))?;
+            if speaks {
+                manner.ask(&mut client, n as u64).await.with_context(|| format!("client {n}"))?;
+            }
             Ok::<_, anyhow::Error>(client)
         });
     }
@@ -122,7 +129,7 @@ impl Crowd {
     pub fn start(runtime: &Runtime, manner: &Manner, count: usize, every: Duration) -> anyhow::Result<Self> {
         ensure!(!every.is_zero(), "clients must rest between two packets: set --every-ms");
         let crowd = Self { round_trips: Arc::default(), broken: Arc::default(), stop: Arc::default(), count };
-        let clients = runtime.block_on(gather(manner, count)).context("gathering those who chat")?;
+        let clients = runtime.block_on(gather(manner, count, true)).context("gathering those who chat")?;
         for (number, client) in clients.into_iter().enumerate() {
             // They do not talk in step.
             let first = every.mul_f64(number as f64 / count as f64);

@@ -4,7 +4,8 @@
 //!
 //! ```sh
 //! just bench gate
-//! just bench gate -- --config my.toml --idle 10000 --chatting 1000 --garbage --send 'ECHO {n}' --expect '{n}'
+//! just bench gate -- --garbage --control
+//! just bench gate -- --config my.toml --idle-speaks --send 'ping {n}' --expect 'pong {n}'
 //! ```
 
 mod attacks;
@@ -28,13 +29,17 @@ pub struct Args {
     #[arg(long, value_name = "FILE", default_value = env!("CARGO_BIN_EXE_wheelhouse"))]
     binary: PathBuf,
 
-    /// What it serves; a world with the guest hostile-game, which answers pings, if left out
+    /// What it serves; the lobby, where a client gets an agent with its first packet, if left out
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Connections that say something once and are quiet from then on
+    /// Connections that are quiet
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     idle: usize,
+
+    /// Quiet connections say something once, and are answered, before they are quiet
+    #[arg(long)]
+    idle_speaks: bool,
 
     /// Connections that chat
     #[arg(long, value_name = "N", default_value_t = 1000)]
@@ -49,11 +54,11 @@ pub struct Args {
     seconds: u64,
 
     /// What is sent; {n} is a number
-    #[arg(long, value_name = "TEXT", default_value = "ping {n}")]
+    #[arg(long, value_name = "TEXT", default_value = "ECHO {n}")]
     send: String,
 
     /// What is answered
-    #[arg(long, value_name = "TEXT", default_value = "pong {n}")]
+    #[arg(long, value_name = "TEXT", default_value = "{n}")]
     expect: String,
 
     /// Come by WebSocket
@@ -99,9 +104,10 @@ fn main() -> anyhow::Result<()> {
     let manner = Manner::of(&args, &server);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     // A few packets first, or what the host needs once would be put to the account of the first connections.
-    runtime.block_on(crowd::gather(&manner, 20))?;
+    runtime.block_on(crowd::gather(&manner, 20, true))?;
     let before_kib = server.memory_kib()?;
-    let idle = runtime.block_on(crowd::gather(&manner, args.idle)).context("gathering the idle")?;
+    let gathering = crowd::gather(&manner, args.idle, args.idle_speaks);
+    let idle = runtime.block_on(gathering).context("gathering the idle")?;
     let with_idle_kib = server.settled_memory_kib()?;
     println!("{:<34}{:>9.1} MiB", "memory before", mib(before_kib));
     println!("{:<34}{:>9.1} MiB", format!("memory with {} idle", args.idle), mib(with_idle_kib));

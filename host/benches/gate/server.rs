@@ -118,15 +118,23 @@ impl Drop for Server {
     }
 }
 
-/// A world whose only guest answers pings.
+/// The lobby: a watchdog that gives each client an agent once it has said something.
 fn own_config(folder: &Path, args: &Args) -> anyhow::Result<PathBuf> {
-    let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/guests/build/hostile-game.wasm");
-    let guest = guest.canonicalize().context("build the guests first: wheelhouse guest build tests/guests")?;
+    let guests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../guests/build");
+    let guests = guests.canonicalize().context("build the guests first: wheelhouse guest build guests")?;
     let clients = args.idle + args.chatting + attacks::MAX_AT_ONCE;
+    let service = |name: &str, keys: &str| {
+        let file = guests.join(format!("{name}.wasm"));
+        format!(
+            "[[guests]]\nname = {name:?}\nkind = \"service\"\nfile = {file:?}\n\
+             grants = [\"services\", \"gate\"]\n{keys}"
+        )
+    };
     let text = format!(
         "[gate]\nlisten = \"127.0.0.1:0\"\nwebsocket_listen = \"127.0.0.1:0\"\nmax_connections = {clients}\n\
-         [[guests]]\nname = \"game\"\nkind = \"game\"\nfile = {guest:?}\n\
-         grants = [\"timers\", \"tasks\", \"events\", \"entities\", \"kv\", \"gate\", \"metrics\"]\n"
+         watchdog = \"watchdog\"\n{}{}",
+        service("watchdog", "start = true\n[guests.config]\nmax_agents = 5000\nat_first_packet = true\n"),
+        service("agent", ""),
     );
     let file = folder.join("wheelhouse.toml");
     fs::write(&file, text)?;

@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::report;
@@ -74,38 +75,68 @@ async fn talk(args: &ClientArgs, door: &Door, runtime: &Runtime) -> anyhow::Resu
         Err(_) => bail!("cannot connect to {} within {} s", args.address, CONNECT_LIMIT.as_secs()),
     };
     let (sender, mut receiver) = client.into_split();
+    let linger = Duration::from_millis(args.linger_ms);
     let mut sending = runtime.spawn(send_lines(sender, read_lines()));
     let sender = loop {
         tokio::select! {
             sent = &mut sending => break sent.context("sending failed")??,
-            received = receiver.receive() => show(received, &args.address)?,
+            received = receiver.receive() => {
+                if show(received)? == Shown::TheEnd {
+                    return end_of_input(&mut sending, linger, &args.address).await;
+                }
+            }
         }
     };
-    listen_on(&mut receiver, args).await?;
-    end(sender, receiver).await;
+    if listen_on(&mut receiver, linger).await? == Shown::AFrame {
+        end(sender, receiver).await;
+    }
     Ok(())
 }
 
-/// Shows what still comes, until nothing has come for a while.
-async fn listen_on(receiver: &mut ClientReceiver, args: &ClientArgs) -> anyhow::Result<()> {
-    let linger = Duration::from_millis(args.linger_ms);
+/// The gate has closed in good order. If the input is at its end it may well have asked for that, as `QUIT` does in the
+/// lobby; otherwise somebody had more to say. That the input ends may be known a moment later.
+async fn end_of_input(
+    sending: &mut JoinHandle<anyhow::Result<ClientSender>>,
+    linger: Duration,
+    address: &str,
+) -> anyhow::Result<()> {
+    match timeout(linger, sending).await {
+        Ok(sent) => sent.context("sending failed")?.map(drop),
+        Err(_) => bail!("{address} closed the connection"),
+    }
+}
+
+/// Shows what still comes, until nothing has come for a while, or until the gate closes: after the last line it may. Tells
+/// what was the last.
+async fn listen_on(receiver: &mut ClientReceiver, linger: Duration) -> anyhow::Result<Shown> {
     let mut silent_at = Instant::now() + linger;
     loop {
         tokio::select! {
             biased;
-            received = receiver.receive() => show(received, &args.address)?,
-            () = sleep_until(silent_at) => return Ok(()),
+            received = receiver.receive() => {
+                if show(received)? == Shown::TheEnd {
+                    return Ok(Shown::TheEnd);
+                }
+            }
+            () = sleep_until(silent_at) => return Ok(Shown::AFrame),
         }
         silent_at = Instant::now() + linger;
     }
 }
 
+/// What came from the gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    AFrame,
+    /// It closed the connection in good order.
+    TheEnd,
+}
+
 /// Prints a frame as a line.
-fn show(received: Result<Option<impl AsRef<[u8]>>, ClientError>, address: &str) -> anyhow::Result<()> {
-    match received? {
-        Some(payload) => report::print(&line_of(payload.as_ref())),
-        None => bail!("{address} closed the connection"),
-    }
+fn show(received: Result<Option<impl AsRef<[u8]>>, ClientError>) -> anyhow::Result<Shown> {
+    let Some(payload) = received? else { return Ok(Shown::TheEnd) };
+    report::print(&line_of(payload.as_ref()))?;
+    Ok(Shown::AFrame)
 }
 
 /// Sends each line as a frame, and gives the sender back at the end of the input.

@@ -38,6 +38,7 @@ pub mod imports {
             "wheelhouse:sim/async-calls": async | store | trappable,
             default: trappable,
         },
+        additional_derives: [PartialEq],
     });
 }
 
@@ -117,7 +118,7 @@ suspended_exports_of!(job, "wheelhouse:sim/job", "What a guest of kind `job` exp
     "wheelhouse:sim/random" => random,
     "wheelhouse:sim/metrics" => metrics,
 ]);
-suspended_exports_of!(service, "wheelhouse:sim/service", "What a service exports.", [
+suspended_exports_of!(service, "wheelhouse:sim/service", "What a plain service exports. `deliver`, which one may have besides, is looked for by itself.", [
     "wheelhouse:sim/types" => types,
     "wheelhouse:sim/log" => log,
     "wheelhouse:sim/clock" => clock,
@@ -130,21 +131,6 @@ suspended_exports_of!(service, "wheelhouse:sim/service", "What a service exports
     "wheelhouse:sim/gate" => gate,
     "wheelhouse:sim/sockets" => sockets,
     "wheelhouse:sim/metrics" => metrics,
-]);
-suspended_exports_of!(bulk_service, "wheelhouse:sim/bulk-service", "What a service exports that takes many messages in a call.", [
-    "wheelhouse:sim/types" => types,
-    "wheelhouse:sim/log" => log,
-    "wheelhouse:sim/clock" => clock,
-    "wheelhouse:sim/random" => random,
-    "wheelhouse:sim/services" => services,
-    "wheelhouse:sim/groups" => groups,
-    "wheelhouse:sim/shared" => shared,
-    "wheelhouse:sim/actor" => actor,
-    "wheelhouse:sim/calls" => calls,
-    "wheelhouse:sim/gate" => gate,
-    "wheelhouse:sim/sockets" => sockets,
-    "wheelhouse:sim/metrics" => metrics,
-    "wheelhouse:sim/bulk" => bulk,
 ]);
 suspended_exports_of!(async_service, "wheelhouse:sim/async-service", "What a service exports that handles several messages at a time.", [
     "wheelhouse:sim/types" => types,

@@ -55,6 +55,11 @@ impl LogLines {
         }
     }
 
+    /// Whether the host may write a line about the guest: a guest that fails without end must not fill a disk either.
+    pub(crate) fn has_room(&self) -> bool {
+        matches!(self.admit(), Admitted::Yes { .. })
+    }
+
     fn admit(&self) -> Admitted {
         let second = self.clock.now().as_secs();
         let mut window = self.window.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -259,9 +259,13 @@ pub(crate) fn note_refusal(identity: &Identity, what: &'static str, reason: &str
     }
 }
 
-/// Counts and logs a failure: who, which call and why on the first line, where the guest was below.
+/// Counts and logs a failure: who, which call and why on the first line, where the guest was below. It takes a place among
+/// the guest's own lines.
 pub(crate) fn log_failure(identity: &Identity, what: &'static str, error: &CallError) {
     identity.counters.failures.fetch_add(1, Ordering::Relaxed);
+    if !identity.log.has_room() {
+        return;
+    }
     let backtrace = Some(error.backtrace().trim_end()).filter(|backtrace| !backtrace.is_empty());
     let backtrace = backtrace.map(|backtrace| tracing::field::display(format!("\n{backtrace}")));
     tracing::error!(guest = &*identity.name, call = what, backtrace, "a call failed: {error}");

@@ -13,9 +13,10 @@ use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
+use super::arrivals::{Arrivals, Turn};
 use super::connection::{self, Terms};
 use super::framing::Framing;
 use super::tls::{self, TlsError};
@@ -200,6 +201,8 @@ async fn run<S: GateSink>(
 ) {
     let mut tasks = JoinSet::new();
     tasks.spawn(connections.clone().flush_for_ever());
+    let GateOptions { max_connects_per_second, max_connections, .. } = terms.options;
+    let mut arrivals = Arrivals::new(max_connects_per_second, max_connections);
     let mut stopped = std::pin::pin!(stopped);
     loop {
         tokio::select! {
@@ -207,8 +210,13 @@ async fn run<S: GateSink>(
             () = &mut stopped => break,
             // Finished tasks are taken as they end, or their results would pile up.
             Some(ended) = tasks.join_next() => report(ended),
+            arrival = arrivals.next() => admit(arrival, &terms, &connections, &mut tasks),
             accepted = source.accept() => match accepted {
-                Ok(arrival) => admit(arrival, &terms, &connections, &mut tasks),
+                Ok(arrival) => match arrivals.come(arrival.peer.ip(), arrival, Instant::now()) {
+                    Turn::Now(arrival) => admit(arrival, &terms, &connections, &mut tasks),
+                    Turn::Later => {}
+                    Turn::Never => drop(connections.counters().refused.fetch_add(1, Relaxed)),
+                },
                 Err(error) => {
                     let times = connections.counters().accept_errors.fetch_add(1, Relaxed) + 1;
                     if !is_of_one_client(&error) {
@@ -225,7 +233,7 @@ async fn run<S: GateSink>(
             },
         }
     }
-    drop(source);
+    drop((source, arrivals));
     connections.close_all(CloseReason::Stopping);
     let all_gone = async {
         // The flusher never ends by itself.

@@ -85,7 +85,8 @@ async fn a_closed_client_that_does_not_read_is_not_waited_for_without_end() {
 
 #[tokio::test]
 async fn a_full_loop_slows_its_clients_and_loses_no_packet() {
-    let options = GateOptions { frame_burst: 100_000, max_backlog_kb: 64 * 1024, ..options() };
+    let options =
+        GateOptions { max_frames_per_second: 100_000, frame_burst: 100_000, max_backlog_kb: 64 * 1024, ..options() };
     let (gate, connections, sink) = open(options).await;
     sink.room.forget_permits(sink.room.available_permits());
     let client = Client::connect(gate.local_address()).await.unwrap();

@@ -14,8 +14,14 @@ use super::framing::Framing;
 use super::stream::{Stream, read_chunk};
 use super::{CloseReason, GateOptions};
 
-/// The longest request for a WebSocket. Browsers send all their cookies along.
+/// The longest request for a WebSocket, with the blank line behind it. Browsers send all their cookies along.
 const MAX_REQUEST_BYTES: usize = 16 * 1024;
+
+/// What a request begins with. Who sends something else need not be heard to the end.
+const METHOD: &[u8] = b"GET ";
+
+/// What a request ends with.
+const BLANK_LINE: &[u8] = b"\r\n\r\n";
 
 /// What TLS may hold back of what is written. The backlog of a connection counts what waits before that.
 const TLS_BUFFER_BYTES: usize = 16 * 1024;
@@ -70,32 +76,58 @@ pub(super) fn reason_of(error: &io::Error) -> CloseReason {
 /// Reads the request for a WebSocket and grants it, whatever path it names and wherever it comes from.
 async fn upgrade(stream: &mut Stream) -> Result<Vec<u8>, CloseReason> {
     let mut request = Vec::new();
-    let answer = loop {
-        match Request::try_parse(&request) {
-            Ok(None) if request.len() > MAX_REQUEST_BYTES => break Err(()),
-            Ok(None) => {}
-            Ok(Some((request_bytes, parsed))) => {
-                break create_response(&parsed).map(|response| (request_bytes, response)).map_err(|_| ());
-            }
-            Err(_) => break Err(()),
+    let end = read_request(stream, &mut request).await?;
+    let granted = end.and_then(|end| grant(&request[..end]));
+    let (Some(end), Some(granted)) = (end, granted) else {
+        // It is cut off either way.
+        let _ = send(stream, REFUSAL.as_bytes()).await;
+        let _ = stream.shutdown().await;
+        return Err(CloseReason::Protocol);
+    };
+    send(stream, &granted).await.map_err(|error| reason_of(&error))?;
+    Ok(request.split_off(end))
+}
+
+/// Reads until a request is whole, and answers where it ends; none when it is longer than it may be, or none from its
+/// beginning.
+async fn read_request(stream: &mut Stream, request: &mut Vec<u8>) -> Result<Option<usize>, CloseReason> {
+    // Each byte is looked at once, and what is read is parsed once, however small the pieces are in which it comes.
+    let mut searched = 0;
+    loop {
+        let end = end_of_request(request, searched);
+        let known = request.len().min(METHOD.len());
+        if request[..known] != METHOD[..known] || end.unwrap_or(request.len()) > MAX_REQUEST_BYTES {
+            return Ok(None);
         }
+        if end.is_some() {
+            return Ok(end);
+        }
+        searched = request.len();
         match read_chunk(stream, |bytes| request.extend_from_slice(bytes)).await {
             Ok(0) if request.is_empty() => return Err(CloseReason::ClientLeft),
             Ok(0) => return Err(CloseReason::ConnectionLost),
             Ok(_) => {}
             Err(error) => return Err(reason_of(&error)),
         }
-    };
-    let Ok((request_bytes, response)) = answer else {
-        // It is cut off either way.
-        let _ = send(stream, REFUSAL.as_bytes()).await;
-        let _ = stream.shutdown().await;
-        return Err(CloseReason::Protocol);
-    };
+    }
+}
+
+/// Where the first blank line ends, if none does before `searched`.
+fn end_of_request(bytes: &[u8], searched: usize) -> Option<usize> {
+    // It may have begun among those.
+    let from = searched.saturating_sub(BLANK_LINE.len() - 1);
+    let found = bytes[from..].windows(BLANK_LINE.len()).position(|window| window == BLANK_LINE)?;
+    Some(from + found + BLANK_LINE.len())
+}
+
+/// What grants a request that is whole; none when it is not one for a WebSocket.
+fn grant(request: &[u8]) -> Option<Vec<u8>> {
+    let (bytes, parsed) = Request::try_parse(request).ok()??;
+    // A blank line of other line ends would leave something between the request and what comes behind it.
+    let response = create_response(&parsed).ok().filter(|_| bytes == request.len())?;
     let mut granted = Vec::new();
-    write_response(&mut granted, &response).map_err(|_| CloseReason::Protocol)?;
-    send(stream, &granted).await.map_err(|error| reason_of(&error))?;
-    Ok(request.split_off(request_bytes))
+    write_response(&mut granted, &response).ok()?;
+    Some(granted)
 }
 
 async fn send(stream: &mut Stream, bytes: &[u8]) -> io::Result<()> {
@@ -106,6 +138,17 @@ async fn send(stream: &mut Stream, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_end_of_a_request_is_found_wherever_it_was_cut() {
+        let request = b"GET / HTTP/1.1\r\nhost: here\r\n\r\nand\r\n\r\nmore";
+        for cut in 0..request.len() {
+            let first = end_of_request(&request[..cut], 0);
+            let found = first.or_else(|| end_of_request(request, cut));
+            assert_eq!(found, Some(30), "cut after {cut}");
+        }
+        assert_eq!(end_of_request(b"GET / HTTP/1.1\r\n\r", 0), None);
+    }
 
     #[test]
     fn the_refusal_is_as_long_as_it_says() {

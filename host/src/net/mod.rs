@@ -2,6 +2,7 @@
 //! [`GateSink`] for what comes in, and the loop sends through [`Connections`] for what goes out. This room never looks
 //! inside a packet and knows no world, loop or guest. Its waits run on tokio's clock, which tests pause.
 
+mod arrivals;
 mod client;
 mod connection;
 mod connections;

@@ -25,11 +25,15 @@ pub struct GateOptions {
     pub handshake_timeout_ms: u64,
     /// Connections open at once, at both ports together; more are refused.
     pub max_connections: usize,
+    /// Connections from one address in a second in the long run, and five times that at once after a quieter time. More
+    /// wait, or are refused.
+    pub max_connects_per_second: u32,
     /// The longest payload a client may send, at most 65535. What the host sends is limited by the framing alone.
     pub max_frame_bytes: usize,
     /// How many frames a client may send per second in the long run.
     pub max_frames_per_second: u32,
-    /// How many frames beyond that rate it may send at once after a quieter time.
+    /// How many frames beyond that rate it may send at once after a quieter time; one that has just come has half a
+    /// second's worth.
     pub frame_burst: u32,
     /// A client that completes no frame for this long is disconnected. An empty frame will do as a sign of life.
     pub idle_timeout_s: u64,
@@ -48,6 +52,7 @@ impl Default for GateOptions {
             tls_key: None,
             handshake_timeout_ms: 5000,
             max_connections: 10_000,
+            max_connects_per_second: 200,
             max_frame_bytes: 16 * 1024,
             max_frames_per_second: 200,
             frame_burst: 400,
@@ -82,6 +87,7 @@ impl GateOptions {
         let positive = [
             ("gate.handshake_timeout_ms", self.handshake_timeout_ms),
             ("gate.max_connections", self.max_connections as u64),
+            ("gate.max_connects_per_second", self.max_connects_per_second.into()),
             ("gate.max_frames_per_second", self.max_frames_per_second.into()),
             ("gate.frame_burst", self.frame_burst.into()),
             ("gate.idle_timeout_s", self.idle_timeout_s),
@@ -147,6 +153,7 @@ mod tests {
         let refused = |text: &str| toml::from_str::<GateOptions>(text).unwrap().validate().unwrap_err().to_string();
         for key in [
             "max_connections",
+            "max_connects_per_second",
             "max_frames_per_second",
             "frame_burst",
             "idle_timeout_s",

@@ -357,6 +357,56 @@ async fn a_request_without_end_is_cut_off() {
     gate.stop().await;
 }
 
+/// A request with so many bytes, the blank line included.
+fn request_of(bytes: usize) -> String {
+    let head = "GET / HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\
+                sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\ncookie: ";
+    let tail = "\r\n\r\n";
+    format!("{head}{}{tail}", "c".repeat(bytes - head.len() - tail.len()))
+}
+
+#[tokio::test]
+async fn a_request_may_be_as_long_as_it_may_be_and_not_a_byte_longer() {
+    let gate = GateBy::open(PLAIN, options()).await;
+    for (bytes, answers) in [(16 * 1024, "HTTP/1.1 101 "), (16 * 1024 + 1, "HTTP/1.1 426 ")] {
+        let mut browser = gate.stranger().await;
+        // All of it at once, so that a limit which is looked at behind a chunk does not see it.
+        browser.write_all(request_of(bytes).as_bytes()).await.unwrap();
+        let mut answer = vec![0; answers.len()];
+        within(browser.read_exact(&mut answer)).await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&answer), answers, "for {bytes} bytes");
+    }
+    gate.stop().await;
+}
+
+#[tokio::test]
+async fn a_request_that_comes_byte_for_byte_is_granted() {
+    let gate = GateBy::open(PLAIN, options()).await;
+    let mut browser = gate.stranger().await;
+    browser.set_nodelay(true).unwrap();
+    for byte in request_of(300).into_bytes() {
+        browser.write_all(&[byte]).await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    let mut answer = [0; 13];
+    within(browser.read_exact(&mut answer)).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 101 ");
+    gate.stop().await;
+}
+
+#[tokio::test]
+async fn what_cannot_become_a_request_is_refused_before_it_ends() {
+    let gate = GateBy::open(PLAIN, GateOptions { handshake_timeout_ms: 600_000, ..options() }).await;
+    for beginning in [&b"\x16\x03\x01"[..], b"\x00\x05hello", b"POST", b"GEX"] {
+        let mut stranger = gate.stranger().await;
+        stranger.write_all(beginning).await.unwrap();
+        let mut answer = String::new();
+        within(stranger.read_to_string(&mut answer)).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 426 "), "{beginning:?} is answered with {answer:?}");
+    }
+    gate.stop().await;
+}
+
 #[tokio::test]
 async fn what_is_sent_right_behind_the_request_is_not_lost() {
     let gate = GateBy::open(PLAIN, options()).await;

@@ -23,7 +23,7 @@ use super::simulation::{HostSimulation, Item};
 use crate::guest::GuestId;
 use crate::net::{CloseReason, ConnectionId, Connections, GateSink, SendError, SinkClosed};
 use crate::service::mailbox::Refused;
-use crate::service::{GatePort, Handle, Member, MemberKind, Message, PacketRefused, Services, Subject};
+use crate::service::{GatePort, Handle, Member, MemberKind, Message, PacketRefused, Place, Services, Subject};
 use crate::sim::LoopHandle;
 
 /// How long whoever had a connection may take to handle the packets that it has in hand before the next one hears of it: as
@@ -100,7 +100,9 @@ impl Router {
     fn newcomers_go_to(&self) -> Option<Bound> {
         match &self.routing.watchdog {
             Some(name) => {
-                self.services.query(name).and_then(|handle| self.services.member(handle)).map(|it| self.to(&it))
+                let member = self.services.query(name).and_then(|handle| self.services.member(handle));
+                // A part of the host has no use for a client.
+                member.filter(|member| member.kind != MemberKind::Native).map(|member| self.to(&member))
             }
             None => self.routing.game.map(Bound::Game),
         }
@@ -279,6 +281,7 @@ impl Router {
             }
             Bound::Member(member) => {
                 let message = Message::new(self.gate, Subject::Packet(connection), packet);
+                let place = Place { permit: place, is_passed_on: false };
                 self.push(route, &member, Message { place: Some(place), ..message }).await;
                 Ok(())
             }

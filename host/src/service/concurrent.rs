@@ -14,9 +14,10 @@ use futures_util::stream::FuturesUnordered;
 use wasmtime::Store;
 use wasmtime::component::Accessor;
 
+use super::handle::Handle;
 use super::life::End;
 use super::member::Member;
-use super::message::Message;
+use super::message::{Message, Subject};
 use super::state::ServiceState;
 use crate::guest::CallError;
 use crate::guest::contract::async_service::{AsyncService, AsyncServicePre};
@@ -78,20 +79,25 @@ impl Actor<'_> {
         inbox: &mut VecDeque<Message>,
     ) -> wasmtime::Result<()> {
         let mut in_hand = FuturesUnordered::new();
-        loop {
-            if accessor.with(|mut access| access.get().exits) {
-                return Ok(());
+        while !accessor.with(|mut access| access.get().exits) {
+            if in_hand.len() >= self.max_in_hand {
+                accessor.with(|mut access| access.get().timeouts.release_marks());
             }
             match poll_fn(|context| self.poll_next(context, inbox, &mut in_hand)).await {
                 Next::Message(message) => {
-                    if accessor.with(|mut access| access.get().wants(&message)) {
-                        in_hand.push(self.handle(accessor, message));
+                    if let Some(taken) = accessor.with(|mut access| access.get().take_up(message, self.limit)) {
+                        in_hand.push(self.handle(accessor, taken));
                     }
                 }
                 Next::Handled(handled) => handled?,
             }
             self.member.in_hand.store(in_hand.len(), Ordering::Relaxed);
         }
+        // What it has in hand comes to its end.
+        while let Some(handled) = in_hand.next().await {
+            handled?;
+        }
+        Ok(())
     }
 
     /// What has been handled goes first; then a message, unless as many are in hand as may be.
@@ -116,22 +122,37 @@ impl Actor<'_> {
         }
     }
 
-    async fn handle(&self, accessor: &Accessor<ServiceState>, message: Message) -> wasmtime::Result<()> {
-        let Message { source, subject, payload, request, place } = message;
-        let session = request.as_ref().map(|request| request.session);
-        accessor.with(|mut access| {
-            let state = access.get();
-            state.in_hand.begin(source, request);
-            state.allow(self.limit);
-        });
+    async fn handle(&self, accessor: &Accessor<ServiceState>, message: Taken) -> wasmtime::Result<()> {
+        let Taken { source, subject, session, payload } = message;
         let message = sim::services::Message { source: source.0, session, subject, payload: Vec::from(payload) };
         let result = self.exports.call_handle(accessor, message).await?;
-        drop(place);
         accessor.with(|mut access| {
             let state = access.get();
-            state.finish(source, session, result);
+            state.finish(source, subject, session, result);
             state.allow(self.limit);
         });
         Ok(())
+    }
+}
+
+/// A message that was taken up: whoever asked is noted elsewhere.
+struct Taken {
+    source: Handle,
+    subject: Subject,
+    session: Option<u64>,
+    payload: Bytes,
+}
+
+impl ServiceState {
+    /// Takes up a message, unless it is not to be handled.
+    fn take_up(&mut self, message: Message, limit: Duration) -> Option<Taken> {
+        if !self.wants(&message) {
+            return None;
+        }
+        let Message { source, subject, payload, request, place } = message;
+        let session = request.as_ref().map(|request| request.session);
+        self.in_hand.begin(source, subject, request, place);
+        self.allow(limit);
+        Some(Taken { source, subject, session, payload })
     }
 }

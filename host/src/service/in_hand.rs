@@ -5,7 +5,7 @@ use bytes::Bytes;
 use rustc_hash::FxHashMap;
 
 use super::handle::Handle;
-use super::message::{Answer, Request, ServiceError};
+use super::message::{Answer, Place, Request, ServiceError, Subject};
 
 /// Requests that one service may leave open.
 const MAX_DEFERRED: usize = 65_536;
@@ -15,29 +15,43 @@ const MAX_DEFERRED: usize = 65_536;
 pub struct InHand {
     requests: FxHashMap<u64, Open>,
     deferred: usize,
-    /// The sources of the messages that are being handled.
-    sources: Vec<Handle>,
+    /// The messages that are being handled.
+    messages: Vec<Handled>,
+}
+
+#[derive(Debug)]
+struct Handled {
+    source: Handle,
+    subject: Subject,
+    place: Option<Place>,
+}
+
+impl Handled {
+    fn is(&self, source: Handle, subject: Subject) -> bool {
+        self.source == source && self.subject == subject
+    }
 }
 
 #[derive(Debug)]
 struct Open {
     request: Request,
+    subject: Subject,
     is_deferred: bool,
 }
 
 impl InHand {
     /// The service takes up a message.
-    pub fn begin(&mut self, source: Handle, request: Option<Request>) {
-        self.sources.push(source);
+    pub fn begin(&mut self, source: Handle, subject: Subject, request: Option<Request>, place: Option<Place>) {
+        self.messages.push(Handled { source, subject, place });
         if let Some(request) = request {
-            self.requests.insert(request.session, Open { request, is_deferred: false });
+            self.requests.insert(request.session, Open { request, subject, is_deferred: false });
         }
     }
 
     /// The handler of a message has returned: where its request is still to be answered, this is it.
-    pub fn end(&mut self, source: Handle, session: Option<u64>) -> Option<Request> {
-        if let Some(at) = self.sources.iter().position(|other| *other == source) {
-            self.sources.swap_remove(at);
+    pub fn end(&mut self, source: Handle, subject: Subject, session: Option<u64>) -> Option<Request> {
+        if let Some(at) = self.messages.iter().position(|other| other.is(source, subject)) {
+            self.messages.swap_remove(at);
         }
         let session = session?;
         let is_answered_now = self.requests.get(&session).is_some_and(|open| !open.is_deferred);
@@ -64,27 +78,48 @@ impl InHand {
         Some(open.request)
     }
 
-    /// Puts a request back that could not be handed on.
-    pub fn put_back(&mut self, request: Request) {
-        self.requests.insert(request.session, Open { request, is_deferred: false });
+    /// Hands the request under a session, if there is one, to `hand_on`, which may give it back.
+    pub fn hand_on<E>(
+        &mut self,
+        session: Option<u64>,
+        hand_on: impl FnOnce(Option<Request>) -> Result<(), (E, Option<Request>)>,
+    ) -> Result<(), E> {
+        let open = session.and_then(|session| self.requests.remove(&session));
+        let Some(Open { request, subject, is_deferred }) = open else {
+            return hand_on(None).map_err(|(error, _)| error);
+        };
+        hand_on(Some(request)).inspect(|()| self.deferred -= usize::from(is_deferred)).map_err(|(error, back)| {
+            if let Some(request) = back {
+                self.requests.insert(request.session, Open { request, subject, is_deferred });
+            }
+            error
+        })
     }
 
-    /// Whether a message of that source, under that session, is in hand.
-    pub fn has(&self, source: Handle, session: Option<u64>) -> bool {
+    /// The place of a packet that is passed on goes with it: until it is handled there, nobody else hears of its client.
+    pub fn pass_on_place(&mut self, source: Handle, subject: Subject) -> Option<Place> {
+        let message = self.messages.iter_mut().find(|other| other.is(source, subject) && other.place.is_some())?;
+        message.place.take().map(|place| Place { is_passed_on: true, ..place })
+    }
+
+    /// Whether a message of that source, about that, and under that session, is in hand.
+    pub fn has(&self, source: Handle, subject: Subject, session: Option<u64>) -> bool {
         match session {
-            Some(session) => self.requests.get(&session).is_some_and(|open| open.request.source == source),
-            None => self.sources.contains(&source),
+            Some(session) => {
+                self.requests.get(&session).is_some_and(|open| open.request.source == source && open.subject == subject)
+            }
+            None => self.messages.iter().any(|other| other.is(source, subject)),
         }
     }
 
-    /// The messages of a call that had many of them have been handled: none of them had a session.
-    pub fn forget_sources(&mut self) {
-        self.sources.clear();
+    /// So many of the messages of a call that had many of them have been handled; the places of the others.
+    pub fn end_first(&mut self, handled: usize) -> impl Iterator<Item = Option<Place>> {
+        self.messages.drain(..).skip(handled).map(|message| message.place)
     }
 
     /// Answers everything with an error.
     pub fn fail_all(&mut self, error: &ServiceError) {
-        self.sources.clear();
+        self.messages.clear();
         self.deferred = 0;
         for (_, open) in self.requests.drain() {
             open.request.answer(Err(error.clone()));
@@ -107,7 +142,7 @@ mod tests {
     fn with_request(session: u64) -> (InHand, tokio::sync::oneshot::Receiver<Answer>) {
         let mut in_hand = InHand::default();
         let (request, answer) = Request::new(session, A);
-        in_hand.begin(A, Some(request));
+        in_hand.begin(A, Subject::Plain, Some(request), None);
         (in_hand, answer)
     }
 
@@ -115,25 +150,38 @@ mod tests {
     fn a_request_is_answered_once() {
         let (mut in_hand, _answer) = with_request(7);
         assert!(in_hand.take(7).is_some() && in_hand.take(7).is_none());
-        assert!(in_hand.end(A, Some(7)).is_none(), "what the handler returns counts no more");
+        assert!(in_hand.end(A, Subject::Plain, Some(7)).is_none(), "what the handler returns counts no more");
     }
 
     #[test]
     fn a_deferred_request_outlives_its_handler() {
         let (mut in_hand, _answer) = with_request(7);
         assert!(in_hand.defer(7) && in_hand.defer(7));
-        assert!(in_hand.end(A, Some(7)).is_none());
-        assert!(in_hand.has(A, Some(7)) && in_hand.take(7).is_some());
+        assert!(in_hand.end(A, Subject::Plain, Some(7)).is_none());
+        assert!(in_hand.has(A, Subject::Plain, Some(7)) && in_hand.take(7).is_some());
         assert_eq!(in_hand.deferred, 0);
     }
 
     #[test]
-    fn a_session_or_a_source_that_is_not_in_hand_is_nothing_to_it() {
+    fn a_deferred_request_that_could_not_be_handed_on_stays_deferred() {
+        let (mut in_hand, _answer) = with_request(7);
+        in_hand.defer(7);
+        assert_eq!(in_hand.hand_on(Some(7), |request| Err(("full", request))), Err("full"));
+        assert!(in_hand.end(A, Subject::Plain, Some(7)).is_none());
+        assert_eq!(in_hand.hand_on::<&str>(Some(7), |request| request.map(drop).ok_or(("it is gone", None))), Ok(()));
+        assert_eq!(in_hand.deferred, 0);
+    }
+
+    #[test]
+    fn a_session_a_source_or_a_subject_that_is_not_in_hand_is_nothing_to_it() {
         let (mut in_hand, _answer) = with_request(7);
         assert!(!in_hand.defer(8) && in_hand.take(8).is_none());
-        assert!(!in_hand.has(B, Some(7)) && !in_hand.has(A, Some(8)) && !in_hand.has(B, None) && in_hand.has(A, None));
-        in_hand.end(A, Some(7));
-        assert!(!in_hand.has(A, None));
+        assert!(in_hand.has(A, Subject::Plain, Some(7)) && in_hand.has(A, Subject::Plain, None));
+        assert!(!in_hand.has(B, Subject::Plain, Some(7)) && !in_hand.has(A, Subject::Plain, Some(8)));
+        assert!(!in_hand.has(A, Subject::Timeout(1), Some(7)) && !in_hand.has(A, Subject::Packet(1), None));
+        assert!(!in_hand.has(B, Subject::Plain, None));
+        in_hand.end(A, Subject::Plain, Some(7));
+        assert!(!in_hand.has(A, Subject::Plain, None));
     }
 
     #[test]

@@ -89,7 +89,7 @@ async fn live_in_instance(
 ) -> (End, ServiceError) {
     let engine = match guest.code {
         ServiceCode::Concurrent(_) => guest.engine.concurrent(),
-        ServiceCode::Plain(_) | ServiceCode::Bulk(_) => guest.engine.plain(),
+        ServiceCode::Plain(_) => guest.engine.plain(),
     };
     let mut store = ServiceState::store(engine, services, member, guest, guest.next_number());
     let end = run(&mut store, inbox, member, guest, arguments).await;
@@ -134,7 +134,6 @@ async fn handle_messages(
 ) -> End {
     match &guest.code {
         ServiceCode::Plain(code) => plain::run(code, store, inbox, arguments).await,
-        ServiceCode::Bulk(code) => plain::run(code, store, inbox, arguments).await,
         ServiceCode::Concurrent(code) => concurrent::run(code, store, inbox, arguments).await,
     }
 }

@@ -21,6 +21,7 @@ const KEPT: usize = 256;
 pub struct Mailbox {
     state: Mutex<State>,
     capacity: usize,
+    max_bytes: usize,
     /// For those who wait for room.
     room: Notify,
 }
@@ -28,6 +29,8 @@ pub struct Mailbox {
 #[derive(Debug, Default)]
 struct State {
     queue: VecDeque<Message>,
+    /// Bytes of their payloads.
+    bytes: usize,
     is_closed: bool,
     reader: Option<Waker>,
     /// Those who wait for room.
@@ -53,10 +56,11 @@ pub struct Taken {
 }
 
 impl Mailbox {
-    /// An empty mailbox for at most `capacity` messages.
-    pub fn new(capacity: usize) -> Self {
+    /// An empty mailbox for at most `capacity` messages, whose payloads have at most `max_bytes` together. One message is
+    /// taken however long it is.
+    pub fn new(capacity: usize, max_bytes: usize) -> Self {
         let state = State { overload: OVERLOAD_FROM, ..State::default() };
-        Self { state: Mutex::new(state), capacity, room: Notify::new() }
+        Self { state: Mutex::new(state), capacity, max_bytes, room: Notify::new() }
     }
 
     /// How many messages it takes.
@@ -72,23 +76,24 @@ impl Mailbox {
 
     /// Puts a message at the end.
     pub fn push(&self, message: Message) -> Result<Taken, Refused> {
-        self.push_within(self.capacity, message)
+        self.push_within(self.capacity, self.max_bytes, message)
     }
 
     /// Puts a message at the end however many are there: for what the reader itself has asked for, which is bounded
     /// elsewhere.
     pub fn push_always(&self, message: Message) -> Result<Taken, Refused> {
-        self.push_within(usize::MAX, message)
+        self.push_within(usize::MAX, usize::MAX, message)
     }
 
-    fn push_within(&self, capacity: usize, message: Message) -> Result<Taken, Refused> {
+    fn push_within(&self, capacity: usize, max_bytes: usize, message: Message) -> Result<Taken, Refused> {
         let mut state = self.lock();
         if state.is_closed {
             return Err(Refused::Closed(message));
         }
-        if state.queue.len() >= capacity {
+        if state.is_full(capacity, max_bytes, message.payload.len()) {
             return Err(Refused::Full(message));
         }
+        state.bytes += message.payload.len();
         state.queue.push_back(message);
         let length = state.queue.len();
         state.longest = state.longest.max(length);
@@ -115,7 +120,7 @@ impl Mailbox {
             }
             let waits = Waits::begin(self);
             // There may have been room since the look above, when nobody was counted as waiting yet.
-            if self.lock().queue.len() >= self.capacity {
+            if self.lock().is_full(self.capacity, self.max_bytes, message.payload.len()) {
                 room.await;
             }
             drop(waits);
@@ -133,10 +138,12 @@ impl Mailbox {
             }
             return Poll::Pending;
         }
+        let taken_from = into.len();
         into.extend(state.queue.drain(..count));
+        state.bytes -= into.iter().skip(taken_from).map(|message| message.payload.len()).sum::<usize>();
         if state.queue.is_empty() {
             state.overload = OVERLOAD_FROM;
-            if state.queue.capacity() > KEPT {
+            if state.queue.capacity() > 4 * KEPT {
                 state.queue.shrink_to(KEPT);
             }
         }
@@ -152,6 +159,7 @@ impl Mailbox {
     pub fn close(&self) -> VecDeque<Message> {
         let mut state = self.lock();
         state.is_closed = true;
+        state.bytes = 0;
         let left = std::mem::take(&mut state.queue);
         let reader = state.reader.take();
         drop(state);
@@ -165,6 +173,13 @@ impl Mailbox {
     fn lock(&self) -> MutexGuard<'_, State> {
         // What it guards is whole between any two statements.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Whether a message with such a payload does not fit.
+    fn is_full(&self, capacity: usize, max_bytes: usize, bytes: usize) -> bool {
+        self.queue.len() >= capacity || (!self.queue.is_empty() && self.bytes.saturating_add(bytes) > max_bytes)
     }
 }
 

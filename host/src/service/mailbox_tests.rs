@@ -41,7 +41,7 @@ impl Wake for Bell {
 fn a_reader_that_waits_is_woken_once_and_not_again_until_it_waits_again() {
     let bell = Arc::new(Bell::default());
     let waker = Waker::from(Arc::clone(&bell));
-    let (mailbox, mut taken) = (Mailbox::new(10), VecDeque::new());
+    let (mailbox, mut taken) = (Mailbox::new(10, usize::MAX), VecDeque::new());
     assert!(mailbox.poll_take(&mut Context::from_waker(&waker), &mut taken, 10).is_pending());
     mailbox.push(message(1)).unwrap();
     mailbox.push(message(2)).unwrap();
@@ -53,7 +53,7 @@ fn a_reader_that_waits_is_woken_once_and_not_again_until_it_waits_again() {
 
 #[test]
 fn a_mailbox_gives_the_memory_of_a_burst_back_once_it_is_empty() {
-    let mailbox = Mailbox::new(100_000);
+    let mailbox = Mailbox::new(100_000, usize::MAX);
     (0..10_000).for_each(|number| assert!(mailbox.push(message(number)).is_ok()));
     assert!(take(&mailbox, 9_999).len() == 9_999 && mailbox.lock().queue.capacity() >= 10_000);
     assert_eq!(take(&mailbox, 10), [9_999]);
@@ -62,7 +62,7 @@ fn a_mailbox_gives_the_memory_of_a_burst_back_once_it_is_empty() {
 
 #[test]
 fn what_is_left_at_the_end_comes_back_and_nothing_is_taken_in_any_more() {
-    let mailbox = Mailbox::new(10);
+    let mailbox = Mailbox::new(10, usize::MAX);
     mailbox.push(message(1)).unwrap();
     assert_eq!(mailbox.close().iter().map(number).collect::<Vec<_>>(), [1]);
     assert!(matches!(mailbox.push(message(2)), Err(Refused::Closed(back)) if number(&back) == 2));
@@ -73,7 +73,7 @@ fn what_is_left_at_the_end_comes_back_and_nothing_is_taken_in_any_more() {
 
 #[test]
 fn what_the_reader_asked_for_itself_is_taken_in_beyond_the_limit() {
-    let mailbox = Mailbox::new(1);
+    let mailbox = Mailbox::new(1, usize::MAX);
     mailbox.push(message(1)).unwrap();
     assert!(matches!(mailbox.push(message(2)), Err(Refused::Full(_))));
     mailbox.push_always(message(3)).unwrap();
@@ -82,7 +82,7 @@ fn what_the_reader_asked_for_itself_is_taken_in_beyond_the_limit() {
 
 #[test]
 fn overload_is_told_at_each_doubling_and_anew_once_the_mailbox_was_empty() {
-    let mailbox = Mailbox::new(100_000);
+    let mailbox = Mailbox::new(100_000, usize::MAX);
     let push_all = |count: u64| -> Vec<usize> {
         (0..count).filter_map(|number| mailbox.push(message(number)).unwrap().overload).collect()
     };
@@ -95,7 +95,7 @@ fn overload_is_told_at_each_doubling_and_anew_once_the_mailbox_was_empty() {
 
 #[test]
 fn who_waits_for_room_goes_on_when_there_is_some_or_none_will_be() {
-    let mailbox = Mailbox::new(1);
+    let mailbox = Mailbox::new(1, usize::MAX);
     mailbox.push(message(1)).unwrap();
     let bell = Arc::new(Bell::default());
     let waker = Waker::from(Arc::clone(&bell));
@@ -113,6 +113,22 @@ fn who_waits_for_room_goes_on_when_there_is_some_or_none_will_be() {
     assert_eq!(mailbox.lock().waiting_for_room, 0);
 }
 
+#[test]
+fn payloads_together_are_bounded_and_one_is_taken_however_long() {
+    let mailbox = Mailbox::new(10, 100);
+    let sized = |bytes: usize| Message::new(Handle(1), Subject::Plain, Bytes::from(vec![0; bytes]));
+    mailbox.push(sized(500)).unwrap();
+    assert!(matches!(mailbox.push(sized(1)), Err(Refused::Full(_))));
+    let mut taken = VecDeque::new();
+    let _ = mailbox.poll_take(&mut Context::from_waker(Waker::noop()), &mut taken, 10);
+    mailbox.push(sized(60)).unwrap();
+    assert!(matches!(mailbox.push(sized(41)), Err(Refused::Full(_))));
+    mailbox.push(sized(40)).unwrap();
+    assert_eq!(mailbox.lock().bytes, 100);
+    mailbox.close();
+    assert_eq!(mailbox.lock().bytes, 0);
+}
+
 proptest! {
     /// A mailbox against a plain list: what goes in comes out in order, within the limit, until it is closed.
     #[test]
@@ -124,7 +140,7 @@ proptest! {
             1 => Just(Some(None)),
         ], 1..200),
     ) {
-        let mailbox = Mailbox::new(capacity);
+        let mailbox = Mailbox::new(capacity, usize::MAX);
         let mut model: Option<VecDeque<u64>> = Some(VecDeque::new());
         for (at, step) in steps.into_iter().enumerate() {
             let at = at as u64;

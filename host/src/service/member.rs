@@ -48,12 +48,12 @@ pub struct Member {
 }
 
 impl Member {
-    pub fn new(handle: Handle, kind: MemberKind, label: Arc<str>, mailbox_capacity: usize) -> Self {
+    pub fn new(handle: Handle, kind: MemberKind, label: Arc<str>, mailbox: Mailbox) -> Self {
         Self {
             handle,
             kind,
             label,
-            mailbox: Mailbox::new(mailbox_capacity),
+            mailbox,
             waits_for: AtomicU64::new(0),
             handled: AtomicU64::new(0),
             in_hand: AtomicUsize::new(0),

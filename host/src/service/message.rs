@@ -20,8 +20,16 @@ pub struct Message {
     pub payload: Bytes,
     /// Where an answer goes, if one is expected.
     pub request: Option<Request>,
-    /// Its place among the packets of its client, given back when it has been handled.
-    pub place: Option<OwnedSemaphorePermit>,
+    /// Its place among those of its client or socket.
+    pub place: Option<Place>,
+}
+
+/// The place of a message among those of its client or socket, given back when it has been handled.
+#[derive(Debug)]
+pub struct Place {
+    pub permit: OwnedSemaphorePermit,
+    /// It was passed on: whoever has it now is not the one that its connection was bound to when it came.
+    pub is_passed_on: bool,
 }
 
 impl Message {

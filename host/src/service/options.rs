@@ -14,6 +14,8 @@ pub struct ServiceOptions {
     pub max_running: u32,
     /// Messages in one mailbox.
     pub mailbox_capacity: usize,
+    /// Payloads in one mailbox together, and those of one service's timeouts.
+    pub mailbox_mb: usize,
     /// Computing time of one message; a service that takes longer is stopped. Waiting does not count.
     pub deadline_ms: u64,
     /// Messages that an async service has in hand at one time.
@@ -37,6 +39,7 @@ impl Default for ServiceOptions {
             threads: None,
             max_running: 6000,
             mailbox_capacity: 16_384,
+            mailbox_mb: 16,
             deadline_ms: 1000,
             max_in_hand: 64,
             max_waiting: 4096,
@@ -62,6 +65,11 @@ impl ServiceOptions {
     /// `restart_pause_ms` as a duration.
     pub fn restart_pause(&self) -> Duration {
         Duration::from_millis(self.restart_pause_ms)
+    }
+
+    /// `mailbox_mb` in bytes.
+    pub fn max_mailbox_bytes(&self) -> usize {
+        self.mailbox_mb.saturating_mul(1024 * 1024)
     }
 
     /// `max_shared_mb` in bytes.

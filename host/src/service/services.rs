@@ -17,7 +17,7 @@ use super::gate_port::GatePort;
 use super::groups::Groups;
 use super::handle::{Handle, Handles};
 use super::life;
-use super::mailbox::Refused;
+use super::mailbox::{Mailbox, Refused};
 use super::member::{Member, MemberKind};
 use super::message::{Answer, Message, Request, ServiceError, Subject};
 use super::names::Names;
@@ -130,11 +130,15 @@ impl Services {
         self.shared.next_number.fetch_add(1, Ordering::Relaxed)
     }
 
+    fn new_mailbox(&self) -> Mailbox {
+        let options = &self.shared.options;
+        Mailbox::new(options.mailbox_capacity, options.max_mailbox_bytes())
+    }
+
     /// Adds a member that is no service: a game, or a part of the host, which reads the mailbox itself. It has its label as
     /// a name, where that is free.
     pub fn add_member(&self, kind: MemberKind, label: &str) -> Arc<Member> {
-        let capacity = self.shared.options.mailbox_capacity;
-        let member = Arc::new(Member::new(self.new_handle(), kind, Arc::from(label), capacity));
+        let member = Arc::new(Member::new(self.new_handle(), kind, Arc::from(label), self.new_mailbox()));
         self.shared.directory.insert(member.handle, Arc::clone(&member));
         if let Err(error) = self.shared.names.register(label, member.handle) {
             tracing::warn!(name = label, "a name is not given: {}", describe(&error));
@@ -184,8 +188,7 @@ impl Services {
             let stopping = || ServiceError::Failed("the host is stopping".to_owned());
             return Err(if self.is_stopping() { stopping() } else { ServiceError::TooMany(limit) });
         }
-        let capacity = self.shared.options.mailbox_capacity;
-        let member = Arc::new(Member::new(handle, MemberKind::Service, Arc::clone(label), capacity));
+        let member = Arc::new(Member::new(handle, MemberKind::Service, Arc::clone(label), self.new_mailbox()));
         self.shared.directory.insert(handle, Arc::clone(&member));
         Counters::count(&self.shared.counters.launched);
         if self.is_stopping() {

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use super::handle::Handle;
 use super::member::Member;
-use super::message::{Message, Subject};
+use super::message::{Message, Place, Subject};
 use super::services::Services;
 use crate::guest::contract::sim::sockets::SocketError;
 
@@ -39,6 +39,10 @@ const LINGER_LIMIT: Duration = Duration::from_secs(10);
 /// The most bytes of one message.
 const MAX_READ_BYTES: usize = 16 * 1024;
 
+/// Messages of one socket that the service has not handled. Beyond that the socket is not read, however much room the
+/// mailbox has, so that one peer cannot fill it alone.
+const MAX_UNHANDLED: u32 = 64;
+
 /// The sockets of one service.
 pub struct Sockets {
     services: Services,
@@ -53,6 +57,8 @@ pub struct Sockets {
 struct Socket {
     outgoing: Arc<Outgoing>,
     task: AbortHandle,
+    /// The service has heard that it is over, and hears nothing more of it.
+    is_end_heard: bool,
 }
 
 /// What a service and the task of its socket share.
@@ -72,6 +78,8 @@ struct State {
     is_closed: bool,
     /// It has come to its end by itself.
     is_over: bool,
+    /// The message that says so is on its way.
+    is_end_told: bool,
 }
 
 impl Sockets {
@@ -93,7 +101,7 @@ impl Sockets {
         if !self.grants.iter().any(|grant| *grant == place || *grant == any_port) {
             return Err(SocketError::NotGranted(format!("add {place:?} to the guest's `sockets`")));
         }
-        self.open.retain(|_, socket| !socket.outgoing.lock().is_over);
+        self.open.retain(|_, socket| !socket.is_end_heard);
         let Ok(permit) = Arc::clone(&self.places).try_acquire_owned() else {
             return Err(SocketError::TooMany(MAX_SOCKETS as u32));
         };
@@ -103,11 +111,12 @@ impl Sockets {
             id,
             member: Arc::clone(&self.member),
             outgoing: Arc::clone(&outgoing),
+            places: Arc::new(Semaphore::new(MAX_UNHANDLED as usize)),
             max_read_bytes: MAX_READ_BYTES.min(self.services.max_payload_bytes()),
-            _place: permit,
+            _socket: permit,
         };
         let task = self.services.runtime().spawn(task.run(host.to_owned(), port)).abort_handle();
-        self.open.insert(id, Socket { outgoing, task });
+        self.open.insert(id, Socket { outgoing, task, is_end_heard: false });
         Ok(id)
     }
 
@@ -136,6 +145,21 @@ impl Sockets {
         drop(state);
         socket.outgoing.changed.notify_one();
         was_open
+    }
+
+    /// Whether the service still hears of a socket: messages about one that it has closed may lie in its mailbox. From
+    /// the one on that says that it is over, nothing can be sent.
+    pub(super) fn wants(&mut self, subject: &Subject) -> bool {
+        match subject {
+            Subject::SocketConnected(id) | Subject::SocketData(id) => self.open.contains_key(id),
+            Subject::SocketClosed(id) => {
+                let Some(socket) = self.open.get_mut(id) else { return false };
+                socket.is_end_heard = true;
+                socket.outgoing.lock().is_over = true;
+                true
+            }
+            _ => true,
+        }
     }
 }
 
@@ -166,9 +190,11 @@ struct Task {
     id: u64,
     member: Arc<Member>,
     outgoing: Arc<Outgoing>,
+    /// A message takes one, and gives it back when it has been handled.
+    places: Arc<Semaphore>,
     max_read_bytes: usize,
     /// Given back when it is over.
-    _place: OwnedSemaphorePermit,
+    _socket: OwnedSemaphorePermit,
 }
 
 /// The service takes nothing more: it has closed the socket, or has ended.
@@ -176,8 +202,10 @@ struct Unheard;
 
 /// What ends the time in which the service hears of a socket.
 enum Ended {
-    /// The peer or the network, for this reason.
+    /// The network, for this reason.
     ByItself(String),
+    /// The peer sends nothing more, and the service has taken that in.
+    ByThePeer,
     ByTheService,
 }
 
@@ -185,7 +213,7 @@ impl Task {
     async fn run(self, host: String, port: u16) {
         let connected = timeout(CONNECT_LIMIT, TcpStream::connect((host.as_str(), port))).await;
         let failed = match connected {
-            Ok(Ok(stream)) => match self.tell(Subject::SocketConnected(self.id), Bytes::new()).await {
+            Ok(Ok(stream)) => match self.tell_unless_closed(Subject::SocketConnected(self.id), Bytes::new()).await {
                 Ok(()) => return self.converse(stream).await,
                 Err(Unheard) => return self.send_the_rest(stream.into_split().1, BytesMut::new()).await,
             },
@@ -207,7 +235,7 @@ impl Task {
         };
         match ended {
             Ended::ByItself(reason) => self.end(reason).await,
-            Ended::ByTheService => self.send_the_rest(writer, taken).await,
+            Ended::ByThePeer | Ended::ByTheService => self.send_the_rest(writer, taken).await,
         }
     }
 
@@ -217,10 +245,11 @@ impl Task {
             if let Err(error) = reader.readable().await {
                 return Ended::ByItself(error.to_string());
             }
+            let place = self.place().await;
             // Only now, so that an idle socket has none.
             let mut buffer = BytesMut::with_capacity(self.max_read_bytes);
             match reader.try_read_buf(&mut buffer) {
-                Ok(0) => return Ended::ByItself("closed by the other side".to_owned()),
+                Ok(0) => return self.hear_the_end(place).await,
                 Ok(_) => {}
                 // Readiness may be stale; the next wait corrects that.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
@@ -229,10 +258,23 @@ impl Task {
             // A message that waits must not hold many times its length.
             let is_full = buffer.len() > self.max_read_bytes / 2;
             let data = if is_full { buffer.freeze() } else { Bytes::copy_from_slice(&buffer) };
-            if self.tell(Subject::SocketData(self.id), data).await.is_err() {
+            if self.tell(Subject::SocketData(self.id), data, place).await.is_err() {
                 return Ended::ByTheService;
             }
         }
+    }
+
+    /// The peer sends nothing more, but may still want answers: it gets what the service sends until it has taken in all
+    /// that came, and that it is over.
+    async fn hear_the_end(&self, place: Option<OwnedSemaphorePermit>) -> Ended {
+        let reason = Bytes::from_static(b"closed by the other side");
+        if self.tell(Subject::SocketClosed(self.id), reason, place).await.is_err() {
+            return Ended::ByTheService;
+        }
+        self.outgoing.lock().is_end_told = true;
+        let _all = self.places.acquire_many(MAX_UNHANDLED).await;
+        self.outgoing.lock().is_over = true;
+        Ended::ByThePeer
     }
 
     /// Sends what the service gives, until it closes the socket.
@@ -264,16 +306,42 @@ impl Task {
 
     /// It is over, and the service is told why.
     async fn end(self, reason: String) {
-        self.outgoing.lock().is_over = true;
-        let _ = self.tell(Subject::SocketClosed(self.id), Bytes::from(reason)).await;
+        let is_told = {
+            let mut state = self.outgoing.lock();
+            state.is_over = true;
+            state.is_end_told
+        };
+        if !is_told {
+            let _ = self.tell_unless_closed(Subject::SocketClosed(self.id), Bytes::from(reason)).await;
+        }
     }
 
-    /// Tells the service something as soon as its mailbox has room, unless it does not want to hear of the socket.
-    async fn tell(&self, subject: Subject, payload: Bytes) -> Result<(), Unheard> {
-        if self.outgoing.lock().is_closed {
-            return Err(Unheard);
+    /// Tells the service something as soon as there is room for it, and gives up when it closes the socket before.
+    async fn tell_unless_closed(&self, subject: Subject, payload: Bytes) -> Result<(), Unheard> {
+        tokio::select! {
+            biased;
+            () = self.until_closed() => Err(Unheard),
+            told = async { self.tell(subject, payload, self.place().await).await } => told,
         }
-        let message = Message::new(Handle::HOST, subject, payload);
+    }
+
+    /// Ends when the service closes the socket. For times in which nothing is written: whoever writes waits for the same
+    /// change.
+    async fn until_closed(&self) {
+        while !self.outgoing.lock().is_closed {
+            self.outgoing.changed.notified().await;
+        }
+    }
+
+    /// A place for one more message. None cannot be: the places are never closed.
+    async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).acquire_owned().await.ok()
+    }
+
+    /// Tells the service something as soon as its mailbox has room.
+    async fn tell(&self, subject: Subject, payload: Bytes, place: Option<OwnedSemaphorePermit>) -> Result<(), Unheard> {
+        let place = place.map(|permit| Place { permit, is_passed_on: false });
+        let message = Message { place, ..Message::new(Handle::HOST, subject, payload) };
         self.member.mailbox.push_when_there_is_room(message).await.map(drop).map_err(|_| Unheard)
     }
 }

@@ -65,6 +65,7 @@ async fn a_service_hears_that_it_is_connected_then_what_comes_and_then_the_end()
     let closed = world.hear().await;
     assert!(matches!(closed.subject, Subject::SocketClosed(id) if id == socket));
     assert_eq!(&closed.payload[..], b"closed by the other side");
+    assert!(world.sockets.wants(&closed.subject));
     assert!(matches!(world.sockets.send(socket, Bytes::new()), Err(SocketError::Closed)));
     assert!(!world.sockets.close(socket));
 }
@@ -82,6 +83,103 @@ async fn what_is_sent_before_the_connection_is_open_and_before_it_is_closed_arri
     timeout(PATIENCE, peer.read_to_end(&mut received)).await.unwrap().unwrap();
     assert_eq!(received, b"early, late");
     assert_eq!(world.member.mailbox.lengths().0, 0, "nothing more is heard of it");
+}
+
+#[tokio::test]
+async fn of_a_socket_that_is_closed_nothing_that_waits_in_the_mailbox_is_heard() {
+    let mut world = World::new(100).await;
+    let (socket, mut peer) = world.connect().await;
+    let (other, _other_peer) = world.connect().await;
+    peer.write_all(b"hello").await.unwrap();
+    drop(peer);
+    let waiting = [world.hear().await, world.hear().await, world.hear().await, world.hear().await];
+    let wants_of = |sockets: &mut Sockets| waiting.iter().filter(|message| sockets.wants(&message.subject)).count();
+    assert_eq!(wants_of(&mut world.sockets), 4, "both are connected, and one has data and its end");
+    world.sockets.close(socket);
+    assert_eq!(wants_of(&mut world.sockets), 1);
+    world.sockets.close(other);
+    assert_eq!(wants_of(&mut world.sockets), 0);
+}
+
+#[tokio::test]
+async fn a_socket_that_is_over_is_heard_of_to_its_end_whatever_is_opened_meanwhile() {
+    let mut world = World::new(100).await;
+    let (socket, peer) = world.connect().await;
+    world.hear().await;
+    peer.set_zero_linger().unwrap();
+    drop(peer);
+    let closed = world.hear().await;
+    assert!(!world.sockets.close(socket + 1));
+    world.connect().await;
+    assert!(world.sockets.wants(&closed.subject), "it is heard of although it is over");
+    world.connect().await;
+    assert!(!world.sockets.wants(&closed.subject), "its end was heard");
+}
+
+#[tokio::test]
+async fn a_socket_that_is_closed_waits_for_no_room_in_the_mailbox() {
+    let mut world = World::new(1).await;
+    world.member.mailbox.push(Message::new(Handle::HOST, Subject::Plain, Bytes::new())).unwrap();
+    let (socket, mut peer) = world.connect().await;
+    world.sockets.send(socket, Bytes::from_static(b"good-bye")).unwrap();
+    world.sockets.close(socket);
+    let mut received = Vec::new();
+    timeout(PATIENCE, peer.read_to_end(&mut received)).await.unwrap().unwrap();
+    assert_eq!(received, b"good-bye");
+    assert!(matches!(world.hear().await.subject, Subject::Plain));
+    assert_eq!(world.member.mailbox.lengths(), (0, 1), "nothing is heard of it");
+}
+
+#[tokio::test]
+async fn a_peer_that_sends_nothing_more_still_gets_what_waits_and_what_the_service_answers() {
+    const BYTES: usize = 1024 * 1024;
+    let mut world = World::new(100).await;
+    let (socket, mut peer) = world.connect().await;
+    world.hear().await;
+    // More than the system keeps for a peer that does not read.
+    let (mut sent, mut refused) = (0, 0);
+    while refused < 1000 {
+        match world.sockets.send(socket, Bytes::from(vec![7; BYTES / 4])) {
+            Ok(()) => (sent, refused) = (sent + BYTES / 4, 0),
+            Err(_) => refused += 1,
+        }
+        tokio::task::yield_now().await;
+    }
+    peer.write_all(b"question").await.unwrap();
+    peer.shutdown().await.unwrap();
+    let (question, closed) = (world.hear().await, world.hear().await);
+    assert!(matches!(closed.subject, Subject::SocketClosed(_)));
+    while world.sockets.send(socket, Bytes::from_static(b"answer")).is_err() {
+        let mut piece = vec![0; BYTES];
+        let read = peer.read(&mut piece).await.unwrap();
+        assert!(read > 0, "what waits is sent");
+        sent -= read;
+    }
+    assert!(world.sockets.wants(&question.subject) && world.sockets.wants(&closed.subject));
+    assert!(world.sockets.send(socket, Bytes::new()).is_err(), "its end was heard");
+    drop((question, closed));
+    let mut received = Vec::new();
+    timeout(PATIENCE, peer.read_to_end(&mut received)).await.unwrap().unwrap();
+    assert_eq!(received.len(), sent + b"answer".len());
+    assert!(received.ends_with(b"answer"));
+}
+
+#[tokio::test]
+async fn one_peer_does_not_fill_a_mailbox_alone() {
+    let mut world = World::new(10_000).await;
+    let (_socket, mut peer) = world.connect().await;
+    let sending = tokio::spawn(async move { peer.write_all(&vec![7; 64 * 1024 * 1024]).await });
+    let mut unhandled = vec![world.hear().await];
+    while unhandled.len() < MAX_UNHANDLED as usize {
+        unhandled.push(world.hear().await);
+    }
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(world.member.mailbox.lengths().0, 0);
+    drop(unhandled);
+    world.hear().await;
+    sending.abort();
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 //! in hand. The imports are implemented on it; see `imports/`.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -35,11 +36,13 @@ pub struct ServiceState {
     /// It has asked for its end.
     pub(super) exits: bool,
     /// Requests of its own that wait for an answer.
-    pub(super) waiting: u32,
+    pub(super) waiting: Arc<AtomicU32>,
     /// Whom it sent to last: most senders have one receiver.
     pub(super) last_receiver: Option<Arc<Member>>,
     /// Slices that the call which runs may still compute.
     slices_left: u64,
+    /// The turn of its task in which it last began a slice.
+    turn: u64,
 }
 
 impl ServiceState {
@@ -62,15 +65,22 @@ impl ServiceState {
             timeouts: Timeouts::default(),
             sockets: None,
             exits: false,
-            waiting: 0,
+            waiting: Arc::default(),
             last_receiver: None,
             slices_left: 0,
+            turn: 0,
         };
         let mut store = Store::new(engine, state);
         store.limiter(|state| state.instance.limiter());
         store.set_hostcall_fuel(guest.identity.limits.max_payload_bytes().saturating_mul(HOSTCALL_PAYLOADS));
         store.epoch_deadline_callback(|mut context| {
             let state = context.data_mut();
+            let turn = state.member.turns.load(Ordering::Relaxed);
+            if turn != state.turn {
+                // It has waited, or others had their turn, and epochs have passed that it did not compute in.
+                state.turn = turn;
+                return Ok(UpdateDeadline::Continue(SLICE_EPOCHS));
+            }
             if state.slices_left == 0 {
                 return Err(Trap::Interrupt.into());
             }
@@ -86,10 +96,14 @@ impl ServiceState {
         self.slices_left = epochs_in(limit);
     }
 
-    /// Tells when everything that is in the mailbox now has been taken up.
-    pub(super) fn until_mailbox_is_taken_up(&mut self) -> oneshot::Receiver<()> {
+    /// Tells when everything that is in the mailbox now has been taken up; none where it is not, since as much is in hand as
+    /// may be.
+    pub(super) fn until_mailbox_is_taken_up(&mut self) -> Option<oneshot::Receiver<()>> {
+        if self.member.in_hand.load(Ordering::Relaxed) >= self.services.options().max_in_hand {
+            return None;
+        }
         let id = self.services.new_number();
-        self.timeouts.mark(id, &self.member)
+        Some(self.timeouts.mark(id, &self.member))
     }
 
     /// Its handle.
@@ -98,14 +112,18 @@ impl ServiceState {
     }
 
     /// Whether a message is to be handled at all: one of a timeout that was taken back is not, nor is the packet of a client
-    /// that is another's now.
+    /// that is another's now, nor what comes of a socket that it has closed.
     pub(super) fn wants(&mut self, message: &Message) -> bool {
         match message.subject {
             Subject::Timeout(id) if message.source == self.member.handle => self.timeouts.is_due(id),
-            // One that was passed on has no place any more.
-            Subject::Packet(connection) if message.place.is_some() => {
+            Subject::Packet(connection) if message.place.as_ref().is_some_and(|place| !place.is_passed_on) => {
                 let gate = self.services.gate();
                 !gate.is_some_and(|gate| gate.give_back(connection, self.member.handle, &message.payload))
+            }
+            Subject::SocketConnected(_) | Subject::SocketData(_) | Subject::SocketClosed(_)
+                if message.place.is_some() =>
+            {
+                self.sockets.as_mut().is_some_and(|sockets| sockets.wants(&message.subject))
             }
             _ => true,
         }

@@ -19,7 +19,15 @@ pub const MAX_TIMEOUTS: usize = 65_536;
 /// The timeouts that are set, or over and not handled yet. Dropping it takes all back.
 #[derive(Debug, Default)]
 pub struct Timeouts {
-    set: FxHashMap<u64, Set>,
+    set: FxHashMap<u64, Timeout>,
+    /// Bytes of their payloads.
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Timeout {
+    set: Set,
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -32,12 +40,20 @@ enum Set {
     Mark(oneshot::Sender<()>),
 }
 
+/// Whose timeouts they are, and what waits for them.
+pub struct Whose<'a> {
+    pub member: &'a Arc<Member>,
+    pub runtime: &'a Runtime,
+}
+
 impl Timeouts {
-    /// Sets one under an id that nobody has; false when there are too many.
-    pub fn set(&mut self, id: u64, delay: Duration, payload: Bytes, member: &Arc<Member>, runtime: &Runtime) -> bool {
-        if self.set.len() >= MAX_TIMEOUTS {
+    /// Sets one under an id that nobody has; false when there are too many, or their payloads have more than `max_bytes`.
+    pub fn set(&mut self, id: u64, delay: Duration, payload: Bytes, max_bytes: usize, whose: Whose<'_>) -> bool {
+        let bytes = payload.len();
+        if self.set.len() >= MAX_TIMEOUTS || (!self.set.is_empty() && self.bytes + bytes > max_bytes) {
             return false;
         }
+        let Whose { member, runtime } = whose;
         let message = Message::new(member.handle, Subject::Timeout(id), payload);
         let set = if delay.is_zero() {
             // A mailbox that is closed belongs to a service that is ending: nobody is there to miss it.
@@ -51,27 +67,44 @@ impl Timeouts {
             });
             Set::Waiting(waiting.abort_handle())
         };
-        self.set.insert(id, set);
+        self.bytes += bytes;
+        self.set.insert(id, Timeout { set, bytes });
         true
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Set> {
+        let Timeout { set, bytes } = self.set.remove(&id)?;
+        self.bytes -= bytes;
+        Some(set)
     }
 
     /// Tells when everything that is in the mailbox now has been taken up; as many of these may be set as of timeouts.
     pub fn mark(&mut self, id: u64, member: &Member) -> oneshot::Receiver<()> {
         let (mark, taken_up) = oneshot::channel();
         if self.set.len() < MAX_TIMEOUTS {
-            self.set.insert(id, Set::Mark(mark));
+            self.set.insert(id, Timeout { set: Set::Mark(mark), bytes: 0 });
             let _ = member.mailbox.push_always(Message::new(member.handle, Subject::Timeout(id), Bytes::new()));
         }
         taken_up
     }
 
+    /// Tells all who wait for the mailbox to be taken up: it is not, as long as they wait.
+    pub fn release_marks(&mut self) {
+        let marks = self.set.extract_if(|_, timeout| matches!(timeout.set, Set::Mark(_)));
+        for (_, timeout) in marks {
+            if let Set::Mark(mark) = timeout.set {
+                let _ = mark.send(());
+            }
+        }
+    }
+
     /// Takes one back; false when there is none with that id.
     pub fn cancel(&mut self, id: u64) -> bool {
-        match self.set.remove(&id) {
+        match self.remove(id) {
             Some(Set::Waiting(waiting)) => waiting.abort(),
             Some(Set::InMailbox) => {}
             Some(mark @ Set::Mark(_)) => {
-                self.set.insert(id, mark);
+                self.set.insert(id, Timeout { set: mark, bytes: 0 });
                 return false;
             }
             None => return false,
@@ -81,7 +114,7 @@ impl Timeouts {
 
     /// The message of one has come to its turn; false when it was taken back, or is no message for the guest.
     pub fn is_due(&mut self, id: u64) -> bool {
-        match self.set.remove(&id) {
+        match self.remove(id) {
             Some(Set::Waiting(_) | Set::InMailbox) => true,
             Some(Set::Mark(mark)) => {
                 let _ = mark.send(());
@@ -94,8 +127,8 @@ impl Timeouts {
 
 impl Drop for Timeouts {
     fn drop(&mut self) {
-        for set in self.set.values() {
-            if let Set::Waiting(waiting) = set {
+        for timeout in self.set.values() {
+            if let Set::Waiting(waiting) = &timeout.set {
                 waiting.abort();
             }
         }

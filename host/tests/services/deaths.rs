@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use tokio::sync::Semaphore;
-use wheelhouse::service::{GatePort, Handle, Member, Message, PacketRefused, ServiceError, Subject};
+use wheelhouse::service::{GatePort, Handle, Member, Message, PacketRefused, Place, ServiceError, Subject};
 
 use crate::actors::Actors;
 
@@ -127,7 +127,10 @@ fn a_fault_of_the_host_ends_the_service_that_it_happens_to_and_no_other() {
     for guest in ["hostile-service", "counter"] {
         let service = actors.launch(guest);
         let place = Arc::new(Semaphore::new(1)).try_acquire_owned().ok();
-        let packet = Message { place, ..Message::new(Handle::HOST, Subject::Packet(7), Bytes::new()) };
+        let packet = Message {
+            place: place.map(|permit| Place { permit, is_passed_on: false }),
+            ..Message::new(Handle::HOST, Subject::Packet(7), Bytes::new())
+        };
         actors.services.deliver(service, packet).unwrap();
         let error = actors.ask(service, "echo hello").unwrap_err();
         assert!(matches!(error, ServiceError::Failed(_) | ServiceError::Gone(_)), "{error:?}");

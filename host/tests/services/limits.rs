@@ -135,3 +135,47 @@ fn what_is_too_large_is_an_error_and_what_is_far_too_large_ends_the_service() {
     let error = actors.ask(service, format!("big-send {counter} 8192")).unwrap_err();
     assert!(matches!(error, ServiceError::Failed(_)), "{error:?}");
 }
+
+#[test]
+fn a_message_cannot_be_passed_on_as_something_else() {
+    let actors = Actors::of(&["hostile-service", "relay"]);
+    let (forger, receiver) = (actors.launch("hostile-service"), actors.launch("relay"));
+    assert!(actors.told(forger, format!("forge-subject {receiver} 1")).contains("NotYours"));
+}
+
+#[test]
+fn many_messages_that_each_keep_to_their_time_are_no_overrun_together() {
+    let actors = with(ServiceOptions { deadline_ms: 300, ..ServiceOptions::default() }, &["hostile-service"]);
+    let service = actors.launch("hostile-service");
+    let send = |text: &'static str| {
+        let message = Message::new(actors.asker.handle, Subject::Plain, Bytes::from(text));
+        actors.services.deliver(service, message).unwrap();
+    };
+    // Cheap ones first, so that many are handed over in a call.
+    (0..5000).for_each(|_| send("echo x"));
+    (0..200).for_each(|_| send("compute 10"));
+    assert_eq!(actors.told(service, "echo alive"), "alive");
+    assert_eq!(actors.services.snapshot().messages, 5201);
+}
+
+#[test]
+fn an_async_service_that_computes_without_end_is_stopped_however_many_messages_come_meanwhile() {
+    let options = ServiceOptions { deadline_ms: 200, ..ServiceOptions::default() };
+    let actors = with(options, &["relay-async"]);
+    let relay = actors.launch("relay-async");
+    actors.runtime.block_on(async {
+        let spinning = actors.asking(relay, "spin", PATIENCE);
+        let others = async {
+            let mut asked = 0;
+            while actors.services.snapshot().running > 0 {
+                let asking = actors.asking(relay, "naps 2 1 done", Duration::from_millis(20));
+                let _ = asking.await;
+                asked += 1;
+            }
+            asked
+        };
+        let (spun, asked) = tokio::join!(spinning, others);
+        assert!(matches!(&spun, Err(ServiceError::Failed(text)) if text.contains("deadline")), "{spun:?}");
+        assert!(asked > 1);
+    });
+}

@@ -10,6 +10,7 @@ const SOON: ServiceOptions = ServiceOptions {
     threads: None,
     max_running: 100,
     mailbox_capacity: 1000,
+    mailbox_mb: 16,
     deadline_ms: 5000,
     max_in_hand: 64,
     max_waiting: 100,

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use wheelhouse::service::{Message, ServiceError, Subject};
+use wheelhouse::guest::settings::RestartPolicy;
+use wheelhouse::service::{Message, ServiceError, ServiceOptions, Subject};
 
 use crate::actors::Actors;
 
@@ -108,4 +109,40 @@ fn a_late_answer_is_a_dead_letter() {
     let letters = actors.services.snapshot().dead_letters;
     assert_eq!(actors.told(relay, "echo next"), "next");
     assert_eq!(actors.services.snapshot().dead_letters, letters + 1);
+}
+
+#[test]
+fn what_a_service_waits_does_not_count_as_time_that_it_computes() {
+    for guest in ["relay", "relay-async"] {
+        let options = ServiceOptions { deadline_ms: 100, ..ServiceOptions::default() };
+        let actors = Actors::with(options, &[guest], RestartPolicy::Never);
+        let relay = actors.launch(guest);
+        assert_eq!(actors.told(relay, "naps 400 1 awake"), "awake", "{guest}");
+    }
+}
+
+#[test]
+fn more_handlers_may_wait_for_their_turn_than_a_service_may_have_in_hand() {
+    let options = ServiceOptions { max_in_hand: 4, ..ServiceOptions::default() };
+    let actors = Actors::with(options, &["relay-async"], RestartPolicy::Never);
+    let relay = actors.launch("relay-async");
+    let answers = actors
+        .runtime
+        .block_on(async { join_all((0..200).map(|_| actors.asking(relay, "naps 3 0 done", PATIENCE))).await });
+    assert!(answers.into_iter().all(|answer| answer.unwrap() == Bytes::from("done")));
+}
+
+#[test]
+fn a_service_that_ends_has_handled_first_what_it_has_in_hand() {
+    for guest in ["relay", "relay-async"] {
+        let actors = Actors::of(&[guest]);
+        let relay = actors.launch(guest);
+        let (leaving, after) = actors.runtime.block_on(async {
+            let leaving = actors.asking(relay, "leave 100 good-bye", PATIENCE);
+            tokio::join!(leaving, actors.asking(relay, "echo too late", PATIENCE))
+        });
+        assert_eq!(leaving.unwrap(), Bytes::from("good-bye"), "{guest}");
+        assert!(matches!(after, Err(ServiceError::Gone(_))) || guest == "relay-async", "{guest}: {after:?}");
+        actors.until_running(0);
+    }
 }

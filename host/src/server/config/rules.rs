@@ -53,6 +53,7 @@ pub(crate) const LARGEST: &[(&str, u64)] = &[
     ("service.threads", 1024),
     ("service.max_running", 100_000),
     ("service.mailbox_capacity", 16_777_216),
+    ("service.mailbox_mb", 1_048_576),
     ("service.deadline_ms", 600_000),
     ("service.max_in_hand", 65_536),
     ("service.max_waiting", 1_000_000),
@@ -63,6 +64,7 @@ pub(crate) const LARGEST: &[(&str, u64)] = &[
     ("service.max_shared_mb", 1_048_576),
     ("gate.handshake_timeout_ms", 600_000),
     ("gate.max_connections", 1_000_000),
+    ("gate.max_connects_per_second", 1_000_000),
     // The length of a frame travels in two bytes.
     ("gate.max_frame_bytes", 65_535),
     ("gate.max_frames_per_second", 1_000_000),

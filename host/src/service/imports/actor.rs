@@ -7,10 +7,9 @@ use bytes::Bytes;
 use crate::guest::contract::sim::actor;
 use crate::guest::contract::sim::services::Message as Forwarded;
 use crate::service::handle::Handle;
-use crate::service::in_hand::answer_of;
 use crate::service::message::{Message, ServiceError};
 use crate::service::state::ServiceState;
-use crate::service::timeouts::MAX_TIMEOUTS;
+use crate::service::timeouts::{MAX_TIMEOUTS, Whose};
 
 impl actor::Host for ServiceState {
     fn self_(&mut self) -> wasmtime::Result<u64> {
@@ -27,37 +26,27 @@ impl actor::Host for ServiceState {
     }
 
     fn reply(&mut self, session: u64, answer: Result<Vec<u8>, String>) -> wasmtime::Result<bool> {
-        let bytes = answer.as_ref().map_or(0, Vec::len);
-        let limit = self.services.max_payload_bytes();
-        if bytes > limit {
-            wasmtime::bail!("an answer of {bytes} bytes is longer than guest.max_payload_kb allows ({limit} bytes)");
-        }
         let Some(request) = self.in_hand.take(session) else { return Ok(false) };
-        let asker = request.source;
-        if !request.answer(answer_of(answer)) {
-            self.services.late_answer(self.handle(), asker, bytes);
-        }
+        self.answer(request, answer);
         Ok(true)
     }
 
     fn forward(&mut self, to: u64, message: Forwarded) -> wasmtime::Result<Result<(), ServiceError>> {
         let Forwarded { source, session, subject, payload } = message;
-        if !self.in_hand.has(Handle(source), session) {
+        let source = Handle(source);
+        if !self.in_hand.has(source, subject, session) {
             return Ok(Err(ServiceError::NotYours));
         }
         let receiver = match self.services.find(Handle(to), payload.len()) {
             Ok(receiver) => receiver,
             Err(error) => return Ok(Err(error)),
         };
-        let request = session.and_then(|session| self.in_hand.take(session));
-        let message = Message { request, ..Message::new(Handle(source), subject, Bytes::from(payload)) };
-        Ok(match self.services.push(&receiver, message) {
-            Ok(()) => Ok(()),
-            Err((error, message)) => {
-                message.request.into_iter().for_each(|request| self.in_hand.put_back(request));
-                Err(error)
-            }
-        })
+        let services = &self.services;
+        let place = self.in_hand.pass_on_place(source, subject);
+        Ok(self.in_hand.hand_on(session, |request| {
+            let message = Message { request, place, ..Message::new(source, subject, Bytes::from(payload)) };
+            services.push(&receiver, message).map_err(|(error, message)| (error, message.request))
+        }))
     }
 
     fn timeout(&mut self, delay_ms: u32, payload: Vec<u8>) -> wasmtime::Result<Result<u64, ServiceError>> {
@@ -66,8 +55,9 @@ impl actor::Host for ServiceState {
         }
         let id = self.services.new_number();
         let delay = Duration::from_millis(delay_ms.into());
-        let runtime = self.services.runtime();
-        let is_set = self.timeouts.set(id, delay, Bytes::from(payload), &self.member, runtime);
+        let max_bytes = self.services.options().max_mailbox_bytes();
+        let whose = Whose { member: &self.member, runtime: self.services.runtime() };
+        let is_set = self.timeouts.set(id, delay, Bytes::from(payload), max_bytes, whose);
         Ok(if is_set { Ok(id) } else { Err(ServiceError::TooMany(MAX_TIMEOUTS as u32)) })
     }
 

@@ -41,9 +41,11 @@ impl async_calls::HostWithStore<ServiceState> for OfService {
             tokio::time::sleep(Duration::from_millis(duration_ms.into())).await;
             return Ok(());
         }
-        let taken_up = accessor.with(|mut access| access.get().until_mailbox_is_taken_up());
-        // A mailbox that is closed meanwhile drops the other end.
-        let _ = taken_up.await;
+        match accessor.with(|mut access| access.get().until_mailbox_is_taken_up()) {
+            // Where there is to be no turn the other end is dropped.
+            Some(taken_up) => drop(taken_up.await),
+            None => tokio::task::yield_now().await,
+        }
         Ok(())
     }
 }
@@ -61,7 +63,5 @@ async fn wait_for(
         Ok(call) => call,
         Err(error) => return Ok(Err(error)),
     };
-    let answer = call.wait().await;
-    accessor.with(|mut access| access.get().waiting -= 1);
-    Ok(answer.map(Vec::from))
+    Ok(call.wait().await.map(Vec::from))
 }

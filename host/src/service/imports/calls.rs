@@ -47,7 +47,6 @@ impl ServiceState {
         let waiting = self.member.waits_for(call.to);
         let answer = call.wait().await;
         drop(waiting);
-        self.waiting -= 1;
         Ok(answer.map(Vec::from))
     }
 }

@@ -3,6 +3,7 @@
 use crate::guest::contract::sim::gate::{GateError, Host};
 use crate::service::gate_port::PacketRefused;
 use crate::service::handle::Handle;
+use crate::service::member::MemberKind;
 use crate::service::state::ServiceState;
 
 impl Host for ServiceState {
@@ -30,7 +31,9 @@ impl Host for ServiceState {
 
     fn bind(&mut self, id: u64, to: u64) -> wasmtime::Result<Result<(), GateError>> {
         let Some(gate) = self.services.gate() else { return Ok(Err(GateError::Closed)) };
-        let Some(member) = self.services.member(Handle(to)) else { return Ok(Err(GateError::NoSuchService)) };
+        // A part of the host has no use for a client.
+        let member = self.services.member(Handle(to)).filter(|member| member.kind != MemberKind::Native);
+        let Some(member) = member else { return Ok(Err(GateError::NoSuchService)) };
         Ok(if gate.bind(id, &member) { Ok(()) } else { Err(GateError::Closed) })
     }
 }

@@ -11,6 +11,7 @@ mod shared;
 mod sockets;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -70,6 +71,16 @@ struct Call {
     to: Handle,
     answer: tokio::sync::oneshot::Receiver<super::Answer>,
     limit: Duration,
+    _waiting: Waiting,
+}
+
+/// One more that waits, until it is dropped: a guest may give a call up.
+struct Waiting(Arc<AtomicU32>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl ServiceState {
@@ -95,14 +106,22 @@ impl ServiceState {
         limit_ms: Option<u32>,
     ) -> Result<Call, ServiceError> {
         let max_waiting = self.services.options().max_waiting;
-        if self.waiting >= max_waiting {
+        if self.waiting.fetch_add(1, Ordering::Relaxed) >= max_waiting {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
             return Err(ServiceError::TooMany(max_waiting));
         }
+        let waiting = Waiting(Arc::clone(&self.waiting));
         let (to, source) = (Handle(to), self.handle());
         let answer = self.services.request(source, to, subject, payload)?;
-        self.waiting += 1;
         let limit = self.services.options().call_limit_of(limit_ms);
-        Ok(Call { services: self.services.clone(), member: Arc::clone(&self.member), to, answer, limit })
+        Ok(Call {
+            services: self.services.clone(),
+            member: Arc::clone(&self.member),
+            to,
+            answer,
+            limit,
+            _waiting: waiting,
+        })
     }
 }
 

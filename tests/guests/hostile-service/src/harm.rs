@@ -36,10 +36,12 @@ pub fn commit(name: &str, rest: &mut &str) -> Result<String, Refusal> {
         }
         "connect" => said(sockets::connect(&next::<String>(rest)?, next(rest)?)),
         "socket-send" => said(sockets::send(next(rest)?, *rest)),
+        "socket-close" => sockets::close(next(rest)?).to_string(),
         "timeouts" => flood(FLOOD, |_| actor::timeout(Duration::from_secs(3_600), b"")),
         "subscriptions" => flood(FLOOD, |number| groups::subscribe(&number.to_string())),
         "subscribe" => said(groups::subscribe(rest)),
         "publish" => said(groups::publish(&next::<String>(rest)?, *rest)),
+        "watch" => shared::watch(rest).to_string(),
         "put" => said(shared::put("hostile", kib(next(rest)?))),
         "big-answer" => String::from_utf8(kib(next(rest)?))?,
         "big-send" => said(services::send(next(rest)?, kib(next(rest)?))),

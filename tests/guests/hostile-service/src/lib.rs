@@ -9,6 +9,8 @@
 //! | `answer-twice` | answers `first`, and then again; `heard` tells what came of the second |
 //! | `forge SESSION` | answers a request that it may not have: `true` or `false` |
 //! | `forge-forward HANDLE SOURCE SESSION` | passes on a message that it never had |
+//! | `forge-subject HANDLE ID` | passes this message on as if it were of a timeout |
+//! | `compute MS` | computes for so long |
 //! | `defer-and-die`, `defer-for-ever` | keeps the answer back, and fails at once or not |
 //! | `answer-deferred` | answers the oldest of those that it kept back |
 //! | `launch-many GUEST` | launches until it may not: `N then ERROR` |
@@ -18,8 +20,9 @@
 //! | `sleep MS` | waits |
 //! | `exit` | ends |
 //! | `connect HOST PORT` | opens a connection; answers its id or the error, `heard` tells the rest |
+//! | `socket-send ID TEXT`, `socket-close ID` | sends on it, closes it |
 //! | `timeouts`, `subscriptions` | sets timeouts, subscribes, until it may not |
-//! | `publish CHANNEL TEXT`, `subscribe CHANNEL` | does so |
+//! | `publish CHANNEL TEXT`, `subscribe CHANNEL`, `watch NAME` | does so |
 //! | `put KIB`, `big-answer KIB`, `big-send HANDLE KIB` | hands that much to the host |
 //! | `heard` | what it has heard beside such messages, a line each |
 
@@ -68,6 +71,16 @@ impl Service for Hostile {
                 let answers = ["first", "second"].map(|answer| actor::reply(session, Ok(answer.into())));
                 self.heard.push(format!("answered {answers:?}"));
                 "third".into()
+            }
+            "forge-subject" => {
+                let (to, id) = rest.split_once(' ').ok_or_else(|| Refusal::new("the order is cut short"))?;
+                let forged = Message { subject: Subject::Timeout(id.parse()?), ..message.clone() };
+                format!("{:?}", actor::forward(to.parse()?, forged))
+            }
+            "compute" => {
+                let until = clock::now() + std::time::Duration::from_millis(rest.parse()?);
+                while clock::now() < until {}
+                String::new()
             }
             "defer-and-die" => {
                 actor::defer(session(&message)?);

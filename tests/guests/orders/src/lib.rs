@@ -2,6 +2,7 @@
 
 mod judge;
 mod relay;
+pub mod tally;
 
 use std::str::FromStr;
 

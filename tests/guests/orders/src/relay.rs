@@ -18,6 +18,12 @@ pub enum Relay<'a> {
     Forward { to: Handle, rest: &'a str },
     /// `sleep MS REST`: waits, and does what `REST` says.
     Sleep { duration: Duration, rest: &'a str },
+    /// `naps N MS REST`: waits so many times, and answers `REST`.
+    Naps { times: u32, duration: Duration, rest: &'a str },
+    /// `spin`: computes without end.
+    Spin,
+    /// `leave MS REST`: ends, but waits first, and answers `REST`.
+    Leave { duration: Duration, rest: &'a str },
 }
 
 impl<'a> Relay<'a> {
@@ -33,6 +39,12 @@ impl<'a> Relay<'a> {
             }
             "forward" => Self::Forward { to: next(order)?, rest: order },
             "sleep" => Self::Sleep { duration: Duration::from_millis(next(order)?), rest: order },
+            "naps" => {
+                let times = next(order)?;
+                Self::Naps { times, duration: Duration::from_millis(next(order)?), rest: order }
+            }
+            "spin" => Self::Spin,
+            "leave" => Self::Leave { duration: Duration::from_millis(next(order)?), rest: order },
             other => refuse!("a relay cannot {other}"),
         })
     }

@@ -17,6 +17,9 @@
 //! | `subscribe CHANNEL`, `watch NAME` | what comes of it is a message to this game; `done` |
 //! | `publish CHANNEL TEXT`, `put NAME TEXT` | publishes; `done` |
 //! | `shared NAME` | `shared TEXT`, the blob, or `shared nothing` |
+//! | `put-kib NAME KIB` | publishes so much under a name; `done` |
+//! | `measure NAME` | `measured BYTES` of the blob, or `measured nothing` |
+//! | `add SERVICE OBJECT N` | adds to a tally of that service; `sum N`, or `none WHY` |
 //! | `bind NAME`, `bump-bind NAME` | binds this client to whoever has that name; nothing, or `none WHY` |
 //! | `trap` | panics |
 //!
@@ -30,6 +33,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use orders::next;
+use orders::tally::TallyRef;
 use serde::{Deserialize, Serialize};
 use wheelhouse_guest::prelude::*;
 
@@ -45,6 +50,8 @@ struct Postman {
     listener: Option<ConnectionId>,
     /// Who wants to know what becomes of a request.
     asked: BTreeMap<Session, ConnectionId>,
+    /// Who wants to know what a sum comes to.
+    sums: BTreeMap<Session, ConnectionId>,
 }
 
 impl Game for Postman {
@@ -91,6 +98,7 @@ impl Game for Postman {
                 gate::bind(connection, find(rest)?)?;
                 return Ok(());
             }
+            "add" => return self.add(connection, rest),
             "trap" => panic!("as the client wants it"),
             _ => of_everybody(word, rest)?,
         };
@@ -122,6 +130,13 @@ impl Game for Postman {
     }
 
     fn on_reply(&mut self, session: Session, answer: Result<Vec<u8>, ServiceError>) -> Result<(), Refusal> {
+        if let Some(connection) = self.sums.remove(&session) {
+            let sum = objects::answer::<u64>(answer);
+            return Ok(gate::tell(
+                connection,
+                sum.map_or_else(|error| format!("none {error}"), |sum| format!("sum {sum}")),
+            )?);
+        }
         let Some(connection) = self.asked.remove(&session) else { refuse!("nobody has asked for {session}") };
         let line = match answer {
             Ok(answer) => format!("reply {}", String::from_utf8_lossy(&answer)),
@@ -152,6 +167,15 @@ impl Postman {
         Ok(())
     }
 
+    fn add(&mut self, connection: ConnectionId, mut rest: &str) -> Result<(), Refusal> {
+        let tally = Reference { service: next(&mut rest)?, object: next(&mut rest)? };
+        match TallyRef::from(tally).requested().add(next(&mut rest)?) {
+            Ok(session) => drop(self.sums.insert(session, connection)),
+            Err(error) => gate::tell(connection, format!("none {error}"))?,
+        }
+        Ok(())
+    }
+
     fn launch(&mut self, connection: ConnectionId, rest: &str) -> Result<(), Refusal> {
         let (guest, rest) = pair(rest)?;
         let (name, text) = pair(rest)?;
@@ -174,6 +198,14 @@ fn of_everybody(word: &str, rest: &str) -> Result<String, Refusal> {
         "put" => {
             let (name, text) = pair(rest)?;
             shared::put(name, text)?;
+        }
+        "put-kib" => {
+            let (name, kib) = pair(rest)?;
+            shared::put(name, vec![b'x'; kib.parse::<usize>()? * 1024])?;
+        }
+        "measure" => {
+            let bytes = shared::read(rest).map_or("nothing".into(), |blob| blob.bytes.len().to_string());
+            return Ok(format!("measured {bytes}"));
         }
         "shared" => {
             let text =

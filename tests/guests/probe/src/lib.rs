@@ -1,128 +1,88 @@
-//! An async service that does for clients what only a service can, as the watchdog of a host or started by its name. A
-//! packet is `TAG ORDER`, and is answered `TAG ok ANSWER` or `TAG error WHY`; several may be under way. A message is the
-//! same without a tag.
+//! An async service that does for others what only a service can, and keeps what it hears.
 //!
-//! | order | answer |
+//! | order | does and answers |
 //! | --- | --- |
-//! | `launch GUEST ARGUMENTS` | the handle |
-//! | `kill HANDLE` | `true` or `false` |
-//! | `query NAME` | the handle, or `none` |
-//! | `register NAME HANDLE`, `unregister NAME` | `ok`; `true` or `false` |
-//! | `call HANDLE TEXT`, `within MS HANDLE TEXT` | the answer |
-//! | `calls N HANDLE TEXT` | calls N times at once: `N answered M failed`, and the last error |
-//! | `send HANDLE TEXT` | `ok` |
+//! | `call NAME TEXT` | asks whoever has that name; the answer |
+//! | `export NUMBER` | exports a tally, and names it at `root`; `SERVICE OBJECT` |
+//! | `add N` | adds to the tally that `root` knows, its own or another's; the sum |
+//! | `withdraw` | takes back the tally that `root` knows; whether it was its own |
+//! | `subscribe CHANNEL`, `watch NAME` | what comes of it is heard; `done` |
 //! | `publish CHANNEL TEXT` | how many heard it |
-//! | `put NAME KIB`, `read NAME` | `ok`; `VERSION BYTES` |
-//! | `export NUMBER` | exports a tally under the name `tally` at `root`: the reference |
-//! | `add N` | adds to the tally that `root` knows: the sum |
-//! | `withdraw` | takes back the tally that `root` knows, where it is its own |
+//! | `put NAME KIB` | publishes so much under a name; `done` |
+//! | `measure NAME` | `BYTES` of the blob, or `nothing` |
+//! | `heard` | what has come beside orders, a line each |
 
-use std::time::Duration;
+use std::cell::RefCell;
 
 use orders::next;
+use orders::tally::{Sum, TALLY, TallyRef, the_root};
 use serde::{Deserialize, Serialize};
 use wheelhouse_guest::prelude::*;
 
-wheelhouse_guest::remote! {
-    /// A sum.
-    trait Tally as TallyRef {
-        /// Adds, and says what it comes to.
-        fn add(&mut self, number: u64) -> u64;
-    }
-}
-
-#[derive(Default)]
-struct Sum(u64);
-
-impl Tally for Sum {
-    fn add(&mut self, number: u64) -> u64 {
-        self.0 += number;
-        self.0
-    }
-}
-
 #[derive(Serialize, Deserialize)]
-struct Probe;
+struct Probe {
+    heard: RefCell<Vec<String>>,
+}
 
 impl AsyncService for Probe {
     type Config = ();
 
     async fn init(_config: (), _arguments: Vec<u8>) -> Result<Self, Refusal> {
-        Ok(Self)
+        Ok(Self { heard: RefCell::default() })
     }
 
     async fn handle(&self, message: Message<'static>) -> Result<Vec<u8>, Refusal> {
         let text = message.text()?;
-        match message.subject {
-            Subject::Packet(connection) => {
-                let (tag, order) = text.split_once(' ').unwrap_or((text, ""));
-                let answer = match carry_out(order).await {
-                    Ok(answer) => format!("{tag} ok {answer}"),
-                    Err(refusal) => format!("{tag} error {refusal}"),
-                };
-                gate::tell(connection, answer)?;
-                Ok(Vec::new())
-            }
-            Subject::Plain => carry_out(text).await.map(String::into_bytes),
-            _ => Ok(Vec::new()),
-        }
+        let answer = match message.subject {
+            Subject::Plain if text == "heard" => self.heard.borrow().join("\n"),
+            Subject::Plain => carry_out(text).await?,
+            Subject::Published(_) => self.keep("published", text),
+            Subject::Changed(_) => self.keep("changed", text),
+            ref other => refuse!("nobody should tell a probe of {other:?}"),
+        };
+        Ok(answer.into_bytes())
+    }
+}
+
+impl Probe {
+    fn keep(&self, what: &str, text: &str) -> String {
+        self.heard.borrow_mut().push(format!("{what} {text}"));
+        String::new()
     }
 }
 
 async fn carry_out(mut order: &str) -> Result<String, Refusal> {
     let order = &mut order;
     Ok(match next::<String>(order)?.as_str() {
-        "launch" => services::launch(&next::<String>(order)?, *order)?.to_string(),
-        "kill" => services::kill(next(order)?).to_string(),
-        "query" => services::query(order).map_or_else(|| "none".into(), |handle| handle.to_string()),
-        "register" => {
-            services::register(&next::<String>(order)?, next(order)?)?;
-            "ok".into()
+        "call" => {
+            let name: String = next(order)?;
+            let Some(to) = services::query(&name) else { refuse!("nobody is called {name}") };
+            String::from_utf8(async_calls::call(to, *order, None).await?)?
         }
-        "unregister" => services::unregister(order).to_string(),
-        "call" => String::from_utf8(async_calls::call(next(order)?, *order, None).await?)?,
-        "within" => {
-            let limit = Duration::from_millis(next(order)?);
-            String::from_utf8(async_calls::call(next(order)?, *order, limit).await?)?
-        }
-        "calls" => call_many(next(order)?, next(order)?, order).await,
-        "send" => {
-            services::send(next(order)?, *order)?;
-            "ok".into()
-        }
-        "publish" => groups::publish(&next::<String>(order)?, *order)?.to_string(),
-        "put" => {
-            shared::put(&next::<String>(order)?, vec![b'x'; next::<usize>(order)? * 1024])?;
-            "ok".into()
-        }
-        "read" => match shared::read(order) {
-            Some(blob) => format!("{} {}", blob.version, blob.bytes.len()),
-            None => "none".into(),
-        },
         "export" => {
-            let tally = TallyRef::export_as(next(order)?, Sum::default());
-            root()?.awaited().replace("tally".into(), tally.into()).await??;
-            format!("{tally:?}")
+            let tally = Reference::from(TallyRef::export_as(next(order)?, Sum::default()));
+            the_root()?.awaited().replace(TALLY.into(), tally).await??;
+            format!("{} {}", tally.service, tally.object)
         }
         "add" => tally().await?.awaited().add(next(order)?).await?.to_string(),
         "withdraw" => tally().await?.withdraw().to_string(),
+        "subscribe" => {
+            groups::subscribe(order)?;
+            "done".into()
+        }
+        "watch" if shared::watch(order) => "done".into(),
+        "publish" => groups::publish(&next::<String>(order)?, *order)?.to_string(),
+        "put" => {
+            shared::put(&next::<String>(order)?, vec![b'x'; next::<usize>(order)? * 1024])?;
+            "done".into()
+        }
+        "measure" => shared::read(order).map_or("nothing".into(), |blob| blob.bytes.len().to_string()),
         other => refuse!("a probe cannot {other}"),
     })
 }
 
-async fn call_many(count: u32, to: Handle, text: &str) -> String {
-    let answers = async_calls::join_all((0..count).map(|_| async_calls::call(to, text, None))).await;
-    let failed: Vec<_> = answers.iter().filter_map(|answer| answer.as_ref().err()).collect();
-    let last = failed.last().map(|error| format!(": {error}")).unwrap_or_default();
-    format!("{} answered {} failed{last}", answers.len() - failed.len(), failed.len())
-}
-
-fn root() -> Result<objects::RootRef, Refusal> {
-    objects::root().ok_or_else(|| Refusal::new("there is no root"))
-}
-
 async fn tally() -> Result<TallyRef, Refusal> {
-    let Some(tally) = root()?.awaited().lookup("tally".into()).await? else { refuse!("root knows no tally") };
+    let Some(tally) = the_root()?.awaited().lookup(TALLY.into()).await? else { refuse!("root knows no tally") };
     Ok(tally.into())
 }
 

@@ -28,6 +28,20 @@ impl AsyncService for Async {
                 actor::forward(to, Message { payload, ..message })?;
                 Ok(Vec::new())
             }
+            Relay::Naps { times, duration, rest } => {
+                for _ in 0..times {
+                    async_calls::sleep(duration).await;
+                }
+                Ok(rest.into())
+            }
+            Relay::Spin => loop {
+                std::hint::spin_loop();
+            },
+            Relay::Leave { duration, rest } => {
+                actor::exit();
+                async_calls::sleep(duration).await;
+                Ok(rest.into())
+            }
             Relay::Sleep { .. } => refuse!("a relay sleeps once"),
         }
     }

@@ -1,6 +1,8 @@
-//! A plain service that calls others, and passes messages on, as `orders::Relay` says.
+//! A plain service that calls others, and passes messages on, as `orders::Relay` says. With `add N` it adds to the tally
+//! that `root` knows, and answers the sum.
 
 use orders::Relay;
+use orders::tally::{TALLY, TallyRef, the_root};
 use serde::{Deserialize, Serialize};
 use wheelhouse_guest::prelude::*;
 
@@ -15,7 +17,11 @@ impl Service for Plain {
     }
 
     fn handle(&mut self, message: Message) -> Result<Vec<u8>, Refusal> {
-        let mut order = Relay::parse(message.text()?)?;
+        let text = message.text()?;
+        if let Some(number) = text.strip_prefix("add ") {
+            return Ok(add(number.parse()?)?.to_string().into_bytes());
+        }
+        let mut order = Relay::parse(text)?;
         if let Relay::Sleep { duration, rest } = order {
             calls::sleep(duration);
             order = Relay::parse(rest)?;
@@ -28,9 +34,26 @@ impl Service for Plain {
                 actor::forward(to, Message { payload, ..message })?;
                 Ok(Vec::new())
             }
+            Relay::Naps { times, duration, rest } => {
+                (0..times).for_each(|_| calls::sleep(duration));
+                Ok(rest.into())
+            }
+            Relay::Spin => loop {
+                std::hint::spin_loop();
+            },
+            Relay::Leave { duration, rest } => {
+                actor::exit();
+                calls::sleep(duration);
+                Ok(rest.into())
+            }
             Relay::Sleep { .. } => refuse!("a relay sleeps once"),
         }
     }
+}
+
+fn add(number: u64) -> Result<u64, Refusal> {
+    let Some(tally) = the_root()?.lookup(TALLY.into())? else { refuse!("root knows no tally") };
+    Ok(TallyRef::from(tally).add(number)?)
 }
 
 wheelhouse_guest::service!(Plain);
