@@ -6,15 +6,13 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::service::dead_letters;
+use crate::service::services::last_look;
 use crate::service::{
     Handle, Handles, Member, MemberKind, Message, Request, ServiceError, ServiceOptions, Services, Subject,
 };
 
 /// Longer than a test takes.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Races of which some go one way and some the other.
-const RACES: usize = 20_000;
 
 fn services(runtime: &tokio::runtime::Handle) -> Services {
     Services::new(ServiceOptions::default(), 1000, Vec::new(), Handles::beginning_at(1), runtime.clone())
@@ -43,23 +41,12 @@ async fn one_that_has_ended_is_given_nothing_that_nobody_would_take_away_again()
 }
 
 #[test]
-fn an_answer_is_heard_or_its_giver_learns_that_it_is_not() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let services = services(runtime.handle());
-    let (asker, answerer) = (services.add_member(MemberKind::Game, "asker"), Handle(9));
-    let (sender, requests) = std::sync::mpsc::sync_channel::<Request>(0);
-    let answering =
-        std::thread::spawn(move || requests.iter().map(|request| request.answer(Ok(Bytes::new()))).collect());
-    let mut heard = Vec::new();
-    for session in 0..RACES as u64 {
-        let (request, answer) = Request::new(session, asker.handle);
-        sender.send(request).unwrap();
-        let waiting = services.answer_within(&asker, answerer, answer, Duration::ZERO);
-        heard.push(runtime.block_on(waiting).is_ok());
-    }
-    drop(sender);
-    let taken: Vec<bool> = answering.join().unwrap();
-    assert_eq!(heard, taken);
+fn an_answer_that_comes_while_its_time_ends_is_heard() {
+    let (request, answer) = Request::new(1, Handle(5));
+    assert!(request.answer(Ok(Bytes::from_static(b"just in time"))));
+    assert_eq!(&last_look(answer).unwrap().unwrap()[..], b"just in time");
+    let (request, answer) = Request::new(2, Handle(5));
+    assert!(last_look(answer).is_none() && !request.answer(Ok(Bytes::new())));
 }
 
 #[tokio::test]

@@ -336,11 +336,7 @@ impl Services {
         match tokio::time::timeout(limit, &mut answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(nobody(to.0)),
-            Err(_) => {
-                // Whoever answers from here on learns that nobody waits; who has answered before is heard.
-                answer.close();
-                answer.try_recv().unwrap_or_else(|_| Err(ServiceError::TimedOut(self.chain(from, to, limit))))
-            }
+            Err(_) => last_look(answer).unwrap_or_else(|| Err(ServiceError::TimedOut(self.chain(from, to, limit)))),
         }
     }
 
@@ -411,6 +407,12 @@ impl Services {
     pub(super) fn is_stopping(&self) -> bool {
         self.shared.is_stopping.load(Ordering::SeqCst)
     }
+}
+
+/// The answer, where it has come while its time ended. Whoever answers from here on learns that nobody waits.
+pub(super) fn last_look(mut answer: oneshot::Receiver<Answer>) -> Option<Answer> {
+    answer.close();
+    answer.try_recv().ok()
 }
 
 /// An error of the contract as a line for the log.
