@@ -112,9 +112,9 @@ impl InHand {
         }
     }
 
-    /// So many of the messages of a call that had many of them have been handled; the places of the others.
-    pub fn end_first(&mut self, handled: usize) -> impl Iterator<Item = Option<Place>> {
-        self.messages.drain(..).skip(handled).map(|message| message.place)
+    /// The messages of a call that had many of them have been handled: none of them had a session or a place.
+    pub fn forget_messages(&mut self) {
+        self.messages.clear();
     }
 
     /// Answers everything with an error.

@@ -15,7 +15,7 @@ use super::handle::Handle;
 use super::in_hand::answer_of;
 use super::life::End;
 use super::member::Member;
-use super::message::{Message, ServiceError};
+use super::message::{Message, ServiceError, Subject};
 use super::state::ServiceState;
 use crate::guest::CallError;
 use crate::guest::contract::sim;
@@ -134,12 +134,9 @@ impl Actor<'_> {
         while heads.len() < (*size).max(2)
             && let Some(message) = inbox.get(heads.len())
             && message.request.is_none()
+            && !is_settled_at_its_turn(message.subject)
             && (heads.is_empty() || payloads.len() + message.payload.len() <= limit)
         {
-            if !self.store.data_mut().wants(message) {
-                inbox.remove(heads.len());
-                continue;
-            }
             payloads.extend_from_slice(&message.payload);
             let length = message.payload.len() as u32;
             heads.push(sim::bulk::Head { source: message.source.0, subject: message.subject, length });
@@ -151,9 +148,7 @@ impl Actor<'_> {
         let Bulk { heads, payloads, .. } = &self.bulk;
         let count = heads.len();
         let state = self.store.data_mut();
-        for (head, message) in heads.iter().zip(inbox.iter_mut()) {
-            state.in_hand.begin(Handle(head.source), head.subject, None, message.place.take());
-        }
+        heads.iter().for_each(|head| state.in_hand.begin(Handle(head.source), head.subject, None, None));
         state.allow(self.limit * BULK_DEADLINES);
         let clock = Arc::clone(state.guest.engine.clock());
         let began = clock.now();
@@ -171,9 +166,8 @@ impl Actor<'_> {
         if handled == 0 || handled as usize > count {
             wasmtime::bail!("it says that it has handled {handled} of {count} messages");
         }
-        let places = state.in_hand.end_first(handled as usize);
+        state.in_hand.forget_messages();
         inbox.drain(..handled as usize);
-        inbox.iter_mut().zip(places).for_each(|(message, place)| message.place = place);
         state.count_handled(u64::from(handled));
         Ok(())
     }
@@ -184,7 +178,7 @@ impl ServiceState {
     pub(super) fn finish(
         &mut self,
         source: Handle,
-        subject: sim::services::Subject,
+        subject: Subject,
         session: Option<u64>,
         result: Result<Vec<u8>, String>,
     ) {
@@ -215,5 +209,20 @@ impl ServiceState {
     fn count_handled(&mut self, count: u64) {
         self.member.handled.fetch_add(count, Ordering::Relaxed);
         self.guest.identity.counters.calls.fetch_add(count, Ordering::Relaxed);
+    }
+}
+
+/// Whether what the service does with the message before may decide that this one is not to be handled: the packet of a
+/// client that it has bound elsewhere, a timeout that it has taken back, a socket that it has closed.
+fn is_settled_at_its_turn(subject: Subject) -> bool {
+    match subject {
+        Subject::Plain | Subject::Object(_) | Subject::Published(_) | Subject::Changed(_) => false,
+        Subject::Timeout(_)
+        | Subject::Connected(_)
+        | Subject::Packet(_)
+        | Subject::Disconnected(_)
+        | Subject::SocketConnected(_)
+        | Subject::SocketData(_)
+        | Subject::SocketClosed(_) => true,
     }
 }
