@@ -18,7 +18,7 @@ fn world(services: impl IntoIterator<Item = Guest>) -> World {
 fn named(host: &Host, name: &str) -> Option<Value> {
     let list = host.command(&["services"])["list"].take();
     let entries = list.as_array().expect("a list").iter();
-    entries.filter(|entry| entry["names"] == json!([name])).next_back().cloned()
+    entries.rev().find(|entry| entry["names"] == json!([name])).cloned()
 }
 
 #[test]

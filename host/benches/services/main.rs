@@ -83,7 +83,7 @@ fn launch_and_kill(actors: &Actors, pinger: Handle, count: u32) -> f64 {
     let handles = launched(&actors.told(pinger, format!("launch {count} counter")));
     drop(actors.told(handles[handles.len() - 1], "ping"));
     let took = began.elapsed();
-    handles.iter().for_each(|handle| drop(actors.services.kill(*handle)));
+    handles.iter().for_each(|handle| assert!(actors.services.kill(*handle)));
     actors.until_running(running);
     took.as_nanos() as f64
 }

@@ -155,9 +155,9 @@ impl Router {
                 continue;
             }
             match self.delivery_of(route, &notice) {
-                Delivery::ToMember(member, message) => self.push(route, &member, message).await,
-                Delivery::ToLoop(item) => self.handle.post(item).await.map_err(|_| SinkClosed)?,
-                Delivery::ToNobody => {}
+                Delivery::Member(member, message) => self.push(route, &member, message).await,
+                Delivery::Loop(item) => self.handle.post(item).await.map_err(|_| SinkClosed)?,
+                Delivery::Nobody => {}
             }
             route.told();
         }
@@ -204,7 +204,7 @@ impl Router {
                 return false;
             }
             let is_told = match self.delivery_of(route, &notice) {
-                Delivery::ToMember(member, message) => match member.mailbox.push(message) {
+                Delivery::Member(member, message) => match member.mailbox.push(message) {
                     Ok(_) => true,
                     Err(Refused::Full(_)) => false,
                     Err(Refused::Closed(_)) => {
@@ -212,8 +212,8 @@ impl Router {
                         true
                     }
                 },
-                Delivery::ToLoop(item) => self.handle.try_post(item).is_ok(),
-                Delivery::ToNobody => true,
+                Delivery::Loop(item) => self.handle.try_post(item).is_ok(),
+                Delivery::Nobody => true,
             };
             if !is_told {
                 return false;
@@ -232,15 +232,15 @@ impl Router {
             Notice::Disconnected(from, _) => (from, Subject::Disconnected(connection), Bytes::new()),
         };
         match (bound, notice) {
-            (Bound::Nobody, _) => Delivery::ToNobody,
+            (Bound::Nobody, _) => Delivery::Nobody,
             (Bound::Member(member), _) => {
-                Delivery::ToMember(Arc::clone(member), Message::new(self.gate, subject, payload))
+                Delivery::Member(Arc::clone(member), Message::new(self.gate, subject, payload))
             }
             (Bound::Game(game), Notice::Connected(_)) => {
-                Delivery::ToLoop(Item::Connected { game: *game, connection, address: route.address.clone() })
+                Delivery::Loop(Item::Connected { game: *game, connection, address: route.address.clone() })
             }
             (Bound::Game(game), Notice::Disconnected(_, is_gone)) => {
-                Delivery::ToLoop(Item::Disconnected { game: *game, connection, is_gone: *is_gone })
+                Delivery::Loop(Item::Disconnected { game: *game, connection, is_gone: *is_gone })
             }
         }
     }
@@ -292,9 +292,9 @@ impl Router {
 
 /// What somebody is told of a connection, and by which way.
 enum Delivery {
-    ToLoop(Item),
-    ToMember(Arc<Member>, Message),
-    ToNobody,
+    Loop(Item),
+    Member(Arc<Member>, Message),
+    Nobody,
 }
 
 impl GateSink for Router {

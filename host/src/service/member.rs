@@ -9,7 +9,8 @@ use tokio::sync::Notify;
 
 use super::handle::Handle;
 use super::mailbox::{Mailbox, Refused, Taken};
-use super::message::Message;
+use super::message::{Message, ServiceError};
+use crate::guest::service_limits::nobody;
 
 /// What reads the mailbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,5 +138,22 @@ impl Drop for WaitsFor<'_> {
         // It may have asked somebody else since, whom it still waits for.
         let (before, nobody) = (self.whom.0, Handle::HOST.0);
         let _ = self.member.waits_for.compare_exchange(before, nobody, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+impl Refused {
+    /// What a sender is told who wanted `member` to have the message.
+    pub fn why(&self, member: &Member) -> ServiceError {
+        match self {
+            Refused::Full(_) => ServiceError::MailboxFull(member.mailbox.capacity() as u32),
+            Refused::Closed(_) => nobody(member.handle.0),
+        }
+    }
+
+    /// The message.
+    pub fn into_message(self) -> Message {
+        match self {
+            Refused::Full(message) | Refused::Closed(message) => message,
+        }
     }
 }

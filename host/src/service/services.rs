@@ -272,10 +272,11 @@ impl Services {
     /// [`deliver`](Self::deliver) to a member that was looked up before, however long ago.
     pub fn deliver_to(&self, member: &Member, message: Message) -> Result<(), ServiceError> {
         self.check_payload(message.payload.len())?;
-        self.push(member, message).or_else(|(error, message)| match error {
-            ServiceError::Gone(_) => self.deliver_to_nobody(member.handle, &message),
-            error => Err(error),
-        })
+        match member.push(message) {
+            Ok(()) => Ok(()),
+            Err(Refused::Closed(message)) => self.deliver_to_nobody(member.handle, &message),
+            Err(full @ Refused::Full(_)) => Err(full.why(member)),
+        }
     }
 
     /// [`deliver`](Self::deliver) to a handle that nobody has: always an error, and a dead letter unless somebody waits
@@ -294,14 +295,6 @@ impl Services {
         let member = self.member(to).ok_or_else(|| nobody(to.0))?;
         let capacity = member.mailbox.capacity();
         if member.mailbox.lengths().0 >= capacity { Err(ServiceError::MailboxFull(capacity as u32)) } else { Ok(()) }
-    }
-
-    /// Puts a message into a member's mailbox; an error comes with the message.
-    pub(super) fn push(&self, member: &Member, message: Message) -> Result<(), (ServiceError, Message)> {
-        member.push(message).map_err(|refused| match refused {
-            Refused::Full(message) => (ServiceError::MailboxFull(member.mailbox.capacity() as u32), message),
-            Refused::Closed(message) => (nobody(member.handle.0), message),
-        })
     }
 
     /// Checks that a payload may be sent.

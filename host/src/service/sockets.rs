@@ -203,10 +203,10 @@ struct Unheard;
 /// What ends the time in which the service hears of a socket.
 enum Ended {
     /// The network, for this reason.
-    ByItself(String),
+    Itself(String),
     /// The peer sends nothing more, and the service has taken that in.
-    ByThePeer,
-    ByTheService,
+    Peer,
+    Service,
 }
 
 impl Task {
@@ -234,8 +234,8 @@ impl Task {
             ended = self.write(&mut writer, &mut taken) => ended,
         };
         match ended {
-            Ended::ByItself(reason) => self.end(reason).await,
-            Ended::ByThePeer | Ended::ByTheService => self.send_the_rest(writer, taken).await,
+            Ended::Itself(reason) => self.end(reason).await,
+            Ended::Peer | Ended::Service => self.send_the_rest(writer, taken).await,
         }
     }
 
@@ -243,7 +243,7 @@ impl Task {
     async fn read(&self, reader: &mut OwnedReadHalf) -> Ended {
         loop {
             if let Err(error) = reader.readable().await {
-                return Ended::ByItself(error.to_string());
+                return Ended::Itself(error.to_string());
             }
             let place = self.place().await;
             // Only now, so that an idle socket has none.
@@ -253,13 +253,13 @@ impl Task {
                 Ok(_) => {}
                 // Readiness may be stale; the next wait corrects that.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-                Err(error) => return Ended::ByItself(error.to_string()),
+                Err(error) => return Ended::Itself(error.to_string()),
             }
             // A message that waits must not hold many times its length.
             let is_full = buffer.len() > self.max_read_bytes / 2;
             let data = if is_full { buffer.freeze() } else { Bytes::copy_from_slice(&buffer) };
             if self.tell(Subject::SocketData(self.id), data, place).await.is_err() {
-                return Ended::ByTheService;
+                return Ended::Service;
             }
         }
     }
@@ -269,12 +269,12 @@ impl Task {
     async fn hear_the_end(&self, place: Option<Place>) -> Ended {
         let reason = Bytes::from_static(b"closed by the other side");
         if self.tell(Subject::SocketClosed(self.id), reason, place).await.is_err() {
-            return Ended::ByTheService;
+            return Ended::Service;
         }
         self.outgoing.lock().is_end_told = true;
         let _all = self.places.acquire_many(MAX_UNHANDLED).await;
         self.outgoing.lock().is_over = true;
-        Ended::ByThePeer
+        Ended::Peer
     }
 
     /// Sends what the service gives, until it closes the socket.
@@ -282,12 +282,12 @@ impl Task {
         loop {
             while !taken.is_empty() || self.outgoing.take(taken) {
                 if let Err(error) = writer.write_buf(taken).await {
-                    return Ended::ByItself(error.to_string());
+                    return Ended::Itself(error.to_string());
                 }
                 self.outgoing.lock().being_written_bytes = taken.len();
             }
             if self.outgoing.lock().is_closed {
-                return Ended::ByTheService;
+                return Ended::Service;
             }
             self.outgoing.changed.notified().await;
         }

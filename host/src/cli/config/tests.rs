@@ -185,7 +185,7 @@ fn no_game_and_no_service_that_is_launched_first_has_the_name_of_a_part_of_the_h
     for name in ["logger", "dead-letters", "gate"] {
         let guest = format!("[[guests]]\nname = \"{name}\"\nfile = \"a.wasm\"\nkind = ");
         let line = format!("w.toml:2: guests[0].name is \"{name}\": {mend}");
-        assert_eq!(complaints(&format!("{guest}\"game\"")), [line.clone()]);
+        assert_eq!(complaints(&format!("{guest}\"game\"")), std::slice::from_ref(&line));
         assert_eq!(complaints(&format!("{guest}\"service\"\nstart = true")), [line]);
         assert!(complaints(&format!("{guest}\"service\"")).is_empty(), "others may be launched under other names");
         assert!(complaints(&format!("{guest}\"game\"\nenabled = false")).is_empty());

@@ -41,11 +41,10 @@ impl actor::Host for ServiceState {
             Ok(receiver) => receiver,
             Err(error) => return Ok(Err(error)),
         };
-        let services = &self.services;
         let place = self.in_hand.pass_on_place(source, subject);
         Ok(self.in_hand.hand_on(session, |request| {
             let message = Message { request, place, ..Message::new(source, subject, Bytes::from(payload)) };
-            services.push(&receiver, message).map_err(|(error, message)| (error, message.request))
+            receiver.push(message).map_err(|refused| (refused.why(&receiver), refused.into_message().request))
         }))
     }
 
