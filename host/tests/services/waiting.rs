@@ -19,7 +19,7 @@ fn messages_to_a_service_that_is_still_starting_wait_for_it() {
         let launched: Vec<_> = (0..200).map(|_| actors.launch("counter")).collect();
         join_all(launched.into_iter().map(|counter| actors.asking(counter, "ping", PATIENCE))).await
     });
-    assert!(answers.into_iter().all(|answer| answer.unwrap() == Bytes::from("pong")));
+    assert!(answers.into_iter().all(|answer| answer.unwrap() == "pong"));
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn more_handlers_may_wait_for_their_turn_than_a_service_may_have_in_hand() {
     let answers = actors
         .runtime
         .block_on(async { join_all((0..200).map(|_| actors.asking(relay, "naps 3 0 done", PATIENCE))).await });
-    assert!(answers.into_iter().all(|answer| answer.unwrap() == Bytes::from("done")));
+    assert!(answers.into_iter().all(|answer| answer.unwrap() == "done"));
 }
 
 #[test]
