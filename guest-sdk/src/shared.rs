@@ -16,7 +16,7 @@ const LEAST_PART: usize = 1024;
 /// A whole blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blob {
-    /// 1 for the first that was published under its name, and one more each time.
+    /// Greater each time that one is published.
     pub version: u64,
     /// What it holds.
     pub bytes: Vec<u8>,

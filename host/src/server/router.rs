@@ -101,8 +101,7 @@ impl Router {
         match &self.routing.watchdog {
             Some(name) => {
                 let member = self.services.query(name).and_then(|handle| self.services.member(handle));
-                // A part of the host has no use for a client.
-                member.filter(|member| member.kind != MemberKind::Native).map(|member| self.to(&member))
+                member.filter(|member| member.takes_connections()).map(|member| self.to(&member))
             }
             None => self.routing.game.map(Bound::Game),
         }
@@ -204,7 +203,7 @@ impl Router {
                 return false;
             }
             let is_told = match self.delivery_of(route, &notice) {
-                Delivery::Member(member, message) => match member.mailbox.push(message) {
+                Delivery::Member(member, message) => match member.push(message) {
                     Ok(_) => true,
                     Err(Refused::Full(_)) => false,
                     Err(Refused::Closed(_)) => {
@@ -247,14 +246,8 @@ impl Router {
 
     /// Puts a message into a service's mailbox once there is room.
     async fn push(&self, route: &Route, member: &Arc<Member>, message: Message) {
-        match member.mailbox.push_when_there_is_room(message).await {
-            Ok(taken) => {
-                if let Some(length) = taken.overload {
-                    let (guest, handle) = (&*member.label, member.handle.0);
-                    tracing::warn!(guest, handle, length, "a mailbox is overloaded");
-                }
-            }
-            Err(_) => self.is_gone(member, route),
+        if member.push_when_there_is_room(message).await.is_err() {
+            self.is_gone(member, route);
         }
     }
 

@@ -57,13 +57,13 @@ impl Timeouts {
         let message = Message::new(member.handle, Subject::Timeout(id), payload);
         let set = if delay.is_zero() {
             // A mailbox that is closed belongs to a service that is ending: nobody is there to miss it.
-            let _ = member.mailbox.push_always(message);
+            let _ = member.push_always(message);
             Set::InMailbox
         } else {
             let member = Arc::clone(member);
             let waiting = runtime.spawn(async move {
                 tokio::time::sleep(delay).await;
-                let _ = member.mailbox.push_always(message);
+                let _ = member.push_always(message);
             });
             Set::Waiting(waiting.abort_handle())
         };
@@ -83,7 +83,7 @@ impl Timeouts {
         let (mark, taken_up) = oneshot::channel();
         if self.set.len() < MAX_TIMEOUTS {
             self.set.insert(id, Timeout { set: Set::Mark(mark), bytes: 0 });
-            let _ = member.mailbox.push_always(Message::new(member.handle, Subject::Timeout(id), Bytes::new()));
+            let _ = member.push_always(Message::new(member.handle, Subject::Timeout(id), Bytes::new()));
         }
         taken_up
     }

@@ -43,10 +43,6 @@ impl ServiceState {
             Ok(call) => call,
             Err(error) => return Ok(Err(error)),
         };
-        // Others follow this to tell why they wait in vain.
-        let waiting = self.member.waits_for(call.to);
-        let answer = call.wait().await;
-        drop(waiting);
-        Ok(answer.map(Vec::from))
+        Ok(call.wait().await.map(Vec::from))
     }
 }

@@ -3,7 +3,6 @@
 use crate::guest::contract::sim::gate::{GateError, Host};
 use crate::service::gate_port::PacketRefused;
 use crate::service::handle::Handle;
-use crate::service::member::MemberKind;
 use crate::service::state::ServiceState;
 
 impl Host for ServiceState {
@@ -31,8 +30,7 @@ impl Host for ServiceState {
 
     fn bind(&mut self, id: u64, to: u64) -> wasmtime::Result<Result<(), GateError>> {
         let Some(gate) = self.services.gate() else { return Ok(Err(GateError::Closed)) };
-        // A part of the host has no use for a client.
-        let member = self.services.member(Handle(to)).filter(|member| member.kind != MemberKind::Native);
+        let member = self.services.member(Handle(to)).filter(|member| member.takes_connections());
         let Some(member) = member else { return Ok(Err(GateError::NoSuchService)) };
         Ok(if gate.bind(id, &member) { Ok(()) } else { Err(GateError::Closed) })
     }
