@@ -18,6 +18,11 @@ use wheelhouse::service::{
 /// How long an answer may take: far more than it does, so that a test which hangs ends.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Options for few services: each that could run has its addresses reserved, and many tests may run in one process.
+pub fn few() -> ServiceOptions {
+    ServiceOptions { max_running: 400, ..ServiceOptions::default() }
+}
+
 /// Services, and who asks them.
 pub struct Actors {
     pub services: Services,
@@ -29,7 +34,7 @@ pub struct Actors {
 impl Actors {
     /// The services that these guests of `tests/guests/` may be launched of.
     pub fn of(guests: &[&'static str]) -> Self {
-        Self::with(ServiceOptions { deadline_ms: 10_000, ..ServiceOptions::default() }, guests, RestartPolicy::Never)
+        Self::with(ServiceOptions { deadline_ms: 10_000, ..few() }, guests, RestartPolicy::Never)
     }
 
     /// The same, with options, and what becomes of one that ends.

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use wheelhouse::guest::settings::RestartPolicy;
 use wheelhouse::service::{Message, ServiceError, ServiceOptions, Subject};
 
-use crate::actors::Actors;
+use crate::actors::{Actors, few};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -17,7 +17,7 @@ fn with(options: ServiceOptions, guests: &[&'static str]) -> Actors {
 
 #[test]
 fn a_mailbox_that_is_full_refuses_the_next_message_and_keeps_those_it_has() {
-    let actors = with(ServiceOptions { mailbox_capacity: 100, ..ServiceOptions::default() }, &["hostile-service"]);
+    let actors = with(ServiceOptions { mailbox_capacity: 100, ..few() }, &["hostile-service"]);
     let service = actors.launch("hostile-service");
     actors.told(service, "echo ready");
     actors.runtime.block_on(async {
@@ -77,8 +77,7 @@ fn a_session_that_another_service_has_in_hand_cannot_be_answered_or_passed_on() 
 
 #[test]
 fn a_service_that_computes_without_end_is_stopped_and_others_run_meanwhile() {
-    let actors =
-        with(ServiceOptions { deadline_ms: 300, ..ServiceOptions::default() }, &["hostile-service", "counter"]);
+    let actors = with(ServiceOptions { deadline_ms: 300, ..few() }, &["hostile-service", "counter"]);
     let counter = actors.launch("counter");
     actors.told(counter, "ping");
     let endless: Vec<_> = (0..8).map(|_| actors.launch("hostile-service")).collect();
@@ -103,7 +102,7 @@ fn a_service_that_computes_without_end_is_stopped_and_others_run_meanwhile() {
 
 #[test]
 fn a_service_that_never_returns_from_init_is_stopped() {
-    let actors = with(ServiceOptions { deadline_ms: 50, ..ServiceOptions::default() }, &["hostile-service"]);
+    let actors = with(ServiceOptions { deadline_ms: 50, ..few() }, &["hostile-service"]);
     let service = actors.services.launch("hostile-service", Bytes::from("loop")).unwrap();
     let error = actors.ask(service, "echo hello").unwrap_err();
     assert!(matches!(&error, ServiceError::Failed(text) if text.contains("deadline")), "{error:?}");
@@ -112,7 +111,7 @@ fn a_service_that_never_returns_from_init_is_stopped() {
 
 #[test]
 fn no_more_services_run_than_may_and_each_that_ends_makes_room() {
-    let actors = with(ServiceOptions { max_running: 5, ..ServiceOptions::default() }, &["hostile-service", "counter"]);
+    let actors = with(ServiceOptions { max_running: 5, ..few() }, &["hostile-service", "counter"]);
     let service = actors.launch("hostile-service");
     let answer = actors.told(service, "launch-many counter");
     assert!(answer.starts_with("4 then"), "{answer}");
@@ -145,7 +144,7 @@ fn a_message_cannot_be_passed_on_as_something_else() {
 
 #[test]
 fn many_messages_that_each_keep_to_their_time_are_no_overrun_together() {
-    let actors = with(ServiceOptions { deadline_ms: 300, ..ServiceOptions::default() }, &["hostile-service"]);
+    let actors = with(ServiceOptions { deadline_ms: 300, ..few() }, &["hostile-service"]);
     let service = actors.launch("hostile-service");
     let send = |text: &'static str| {
         let message = Message::new(actors.asker.handle, Subject::Plain, Bytes::from(text));
@@ -160,7 +159,7 @@ fn many_messages_that_each_keep_to_their_time_are_no_overrun_together() {
 
 #[test]
 fn an_async_service_that_computes_without_end_is_stopped_however_many_messages_come_meanwhile() {
-    let options = ServiceOptions { deadline_ms: 200, ..ServiceOptions::default() };
+    let options = ServiceOptions { deadline_ms: 200, ..few() };
     let actors = with(options, &["relay-async"]);
     let relay = actors.launch("relay-async");
     actors.runtime.block_on(async {

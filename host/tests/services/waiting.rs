@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use wheelhouse::guest::settings::RestartPolicy;
 use wheelhouse::service::{Message, ServiceError, ServiceOptions, Subject};
 
-use crate::actors::Actors;
+use crate::actors::{Actors, few};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -114,7 +114,7 @@ fn a_late_answer_is_a_dead_letter() {
 #[test]
 fn what_a_service_waits_does_not_count_as_time_that_it_computes() {
     for guest in ["relay", "relay-async"] {
-        let options = ServiceOptions { deadline_ms: 100, ..ServiceOptions::default() };
+        let options = ServiceOptions { deadline_ms: 100, ..few() };
         let actors = Actors::with(options, &[guest], RestartPolicy::Never);
         let relay = actors.launch(guest);
         assert_eq!(actors.told(relay, "naps 400 1 awake"), "awake", "{guest}");
@@ -123,7 +123,7 @@ fn what_a_service_waits_does_not_count_as_time_that_it_computes() {
 
 #[test]
 fn more_handlers_may_wait_for_their_turn_than_a_service_may_have_in_hand() {
-    let options = ServiceOptions { max_in_hand: 4, ..ServiceOptions::default() };
+    let options = ServiceOptions { max_in_hand: 4, ..few() };
     let actors = Actors::with(options, &["relay-async"], RestartPolicy::Never);
     let relay = actors.launch("relay-async");
     let answers = actors
