@@ -32,8 +32,7 @@ pub struct GateOptions {
     pub max_frame_bytes: usize,
     /// How many frames a client may send per second in the long run.
     pub max_frames_per_second: u32,
-    /// How many frames beyond that rate it may send at once after a quieter time; one that has just come has half a
-    /// second's worth.
+    /// How many frames beyond that rate it may send at once after a quieter time.
     pub frame_burst: u32,
     /// A client that completes no frame for this long is disconnected. An empty frame will do as a sign of life.
     pub idle_timeout_s: u64,

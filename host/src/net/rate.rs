@@ -5,9 +5,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// So many frames a client may send at first, however low the rate: what it has to say at the beginning comes at once.
-const FEWEST_AT_FIRST: f64 = 20.0;
-
 /// Tokens that refill at a steady rate up to a burst; each frame takes one.
 #[derive(Debug)]
 pub(super) struct FrameAllowance {
@@ -18,11 +15,10 @@ pub(super) struct FrameAllowance {
 }
 
 impl FrameAllowance {
-    /// A bucket with half a second's worth, or a few frames: a client that has just come has not been quiet before, and one that comes
-    /// again and again is to gain nothing by it.
+    /// A full bucket.
     pub fn new(per_second: u32, burst: u32, now: Instant) -> Self {
-        let (per_second, burst) = (f64::from(per_second), f64::from(burst));
-        Self { per_second, burst, tokens: (per_second / 2.0).max(FEWEST_AT_FIRST).min(burst), refilled_at: now }
+        let burst = f64::from(burst);
+        Self { per_second: f64::from(per_second), burst, tokens: burst, refilled_at: now }
     }
 
     /// Takes one frame's token; false if there is none.
