@@ -243,10 +243,7 @@ impl<G: Game + Hosted<Instance = G>> exports::exports::wheelhouse::sim::lifecycl
 
     fn restore(state: Vec<u8>) -> Result<(), String> {
         instance::with_instance::<G, _>(|game| {
-            let saved = match instance::split_version(&state)? {
-                (version, value) if version == G::STATE_VERSION => instance::decode(value)?,
-                (version, value) => G::migrate(version, value)?,
-            };
+            let saved = instance::read_state(&state, G::STATE_VERSION, G::migrate)?;
             let fresh = std::mem::replace(game, saved);
             game.restored(fresh);
             Ok(())

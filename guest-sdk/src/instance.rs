@@ -89,6 +89,18 @@ pub(crate) fn decode<T: DeserializeOwned>(value: &[u8]) -> Result<T, Refusal> {
         .map_err(|error| Refusal::new(format_args!("the saved state does not fit this guest: {error}")))
 }
 
+/// A saved state as a value of the version that this guest has: decoded, or what `migrate` makes of one of another version.
+pub(crate) fn read_state<T: DeserializeOwned>(
+    state: &[u8],
+    version: u32,
+    migrate: impl FnOnce(u32, &[u8]) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    match split_version(state)? {
+        (found, value) if found == version => decode(value),
+        (found, value) => migrate(found, value),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -174,10 +174,7 @@ impl<S: Service + Hosted<Instance = S>> exports::exports::wheelhouse::sim::lifec
 
     fn restore(state: Vec<u8>) -> Result<(), String> {
         instance::with_instance::<S, _>(|service| {
-            let saved = match instance::split_version(&state)? {
-                (version, value) if version == S::STATE_VERSION => instance::decode(value)?,
-                (version, value) => S::migrate(version, value)?,
-            };
+            let saved = instance::read_state(&state, S::STATE_VERSION, S::migrate)?;
             let fresh = std::mem::replace(service, saved);
             service.restored(fresh);
             Ok(())

@@ -100,9 +100,6 @@ impl<T: StepTask + Hosted<Instance = T>> exports::exports::wheelhouse::sim::life
 
     /// A task's arguments went into its state, so that a restored one needs no start.
     fn restore(state: Vec<u8>) -> Result<(), String> {
-        instance::start::<T>(|| match instance::split_version(&state)? {
-            (version, value) if version == T::STATE_VERSION => instance::decode(value),
-            (version, value) => T::migrate(version, value),
-        })
+        instance::start::<T>(|| instance::read_state(&state, T::STATE_VERSION, T::migrate))
     }
 }

@@ -141,11 +141,8 @@ impl<S: AsyncService + Hosted<Instance = Rc<S>>> exports::exports::wheelhouse::s
     }
 
     fn restore(state: Vec<u8>) -> Result<(), String> {
-        let saved = || match instance::split_version(&state)? {
-            (version, value) if version == S::STATE_VERSION => instance::decode(value),
-            (version, value) => S::migrate(version, value),
-        };
-        let mut saved = saved().map_err(Refusal::into_message)?;
+        let saved = instance::read_state(&state, S::STATE_VERSION, S::migrate);
+        let mut saved = saved.map_err(Refusal::into_message)?;
         S::with_slot(|slot| {
             let fresh = slot.take().ok_or(instance::NOT_STARTED)?;
             match Rc::try_unwrap(fresh) {

@@ -99,10 +99,7 @@ impl<B: BatchThinker> Mind for Whole<B> {
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), Refusal> {
-        let saved = match instance::split_version(state)? {
-            (version, value) if version == B::STATE_VERSION => instance::decode(value)?,
-            (version, value) => B::migrate(version, value)?,
-        };
+        let saved = instance::read_state(state, B::STATE_VERSION, B::migrate)?;
         let fresh = std::mem::replace(&mut self.0, saved);
         self.0.restored(fresh);
         Ok(())
