@@ -44,14 +44,23 @@ pub mod imports {
 
 pub use imports::wheelhouse::sim;
 
-/// One module of exports, whose interface types are those of [`imports`].
+/// One module of exports, whose interface types are those of [`imports`]. With `suspended` its calls are suspended and
+/// resumed, so that they are futures.
 macro_rules! exports_of {
-    ($module:ident, $world:literal, $what:literal, [$($interface:literal => $path:ident),* $(,)?]) => {
+    ($module:ident, $world:literal, $what:literal, [$($interfaces:tt)*]) => {
+        exports_of!(@ $module, $world, $what, [], [$($interfaces)*]);
+    };
+    (suspended $module:ident, $world:literal, $what:literal, [$($interfaces:tt)*]) => {
+        exports_of!(@ $module, $world, $what, [exports: { default: async },], [$($interfaces)*]);
+    };
+    (@ $module:ident, $world:literal, $what:literal, [$($options:tt)*],
+     [$($interface:literal => $path:ident),* $(,)?]) => {
         #[doc = $what]
         pub mod $module {
             wasmtime::component::bindgen!({
                 path: "../wit",
                 world: $world,
+                $($options)*
                 with: { $($interface: super::sim::$path),* },
             });
         }
@@ -97,28 +106,14 @@ exports_of!(step_task, "wheelhouse:sim/step-task", "What a guest of kind `step-t
     "wheelhouse:sim/stepping" => stepping,
 ]);
 
-/// One module of exports whose calls are suspended and resumed, so that they are futures.
-macro_rules! suspended_exports_of {
-    ($module:ident, $world:literal, $what:literal, [$($interface:literal => $path:ident),* $(,)?]) => {
-        #[doc = $what]
-        pub mod $module {
-            wasmtime::component::bindgen!({
-                path: "../wit",
-                world: $world,
-                exports: { default: async },
-                with: { $($interface: super::sim::$path),* },
-            });
-        }
-    };
-}
-
-suspended_exports_of!(job, "wheelhouse:sim/job", "What a guest of kind `job` exports.", [
+exports_of!(suspended job, "wheelhouse:sim/job", "What a guest of kind `job` exports.", [
     "wheelhouse:sim/log" => log,
     "wheelhouse:sim/clock" => clock,
     "wheelhouse:sim/random" => random,
     "wheelhouse:sim/metrics" => metrics,
 ]);
-suspended_exports_of!(service, "wheelhouse:sim/service", "What a plain service exports. `deliver`, which one may have besides, is looked for by itself.", [
+// `deliver`, which one may have besides, is looked for by itself.
+exports_of!(suspended service, "wheelhouse:sim/service", "What a plain service exports.", [
     "wheelhouse:sim/types" => types,
     "wheelhouse:sim/log" => log,
     "wheelhouse:sim/clock" => clock,
@@ -132,7 +127,7 @@ suspended_exports_of!(service, "wheelhouse:sim/service", "What a plain service e
     "wheelhouse:sim/sockets" => sockets,
     "wheelhouse:sim/metrics" => metrics,
 ]);
-suspended_exports_of!(async_service, "wheelhouse:sim/async-service", "What a service exports that handles several messages at a time.", [
+exports_of!(suspended async_service, "wheelhouse:sim/async-service", "What an async service exports.", [
     "wheelhouse:sim/types" => types,
     "wheelhouse:sim/log" => log,
     "wheelhouse:sim/clock" => clock,
