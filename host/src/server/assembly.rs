@@ -28,7 +28,7 @@ use crate::clock::SharedClock;
 use crate::guest::contract::sim::types::Occasion;
 use crate::guest::{
     EventBook, GuestCode, GuestCounters, GuestId, GuestKind, GuestLimits, GuestSettings, GuestState, Identity,
-    LetterBook, LogLines, LoopEngine, Stage, load, read_file,
+    LetterBook, LoadError, LogLines, LoopEngine, Stage, load, read_file,
 };
 use crate::net::Connections;
 use crate::service::{MemberKind, Services};
@@ -52,21 +52,32 @@ pub fn load_guests(config: &Config, engine: &LoopEngine) -> Result<Vec<LoadedGue
     }
     let guests = files.iter().enumerate().map(|(place, (settings, bytes))| {
         let identity = identity(GuestId(place as u32), settings, config, engine.limits(), engine.clock());
-        let began = engine.clock().now();
-        let code = load(engine, settings, bytes)
-            .inspect(|_| {
-                let took_ms = (engine.clock().now() - began).as_millis() as u64;
-                tracing::info!(guest = settings.name, kind = %settings.kind, took_ms, "guest loaded");
-            })
-            .inspect_err(|error| {
-                identity.counters.failures.fetch_add(1, Ordering::Relaxed);
-                identity.counters.set_state(GuestState::Refused);
-                tracing::error!(guest = settings.name, file = %settings.file.display(), "the guest is refused: {error}");
-            })
-            .ok();
+        let code = told(settings, &identity, || load(engine, settings, bytes));
         LoadedGuest { identity: Arc::new(identity), kind: settings.kind, code, config_json: settings.config_json() }
     });
     Ok(guests.collect())
+}
+
+/// Loads a guest, and logs what came of it and how long it took; none where its file cannot be run.
+pub fn told<C>(
+    settings: &GuestSettings,
+    identity: &Identity,
+    load: impl FnOnce() -> Result<C, LoadError>,
+) -> Option<C> {
+    let began = identity.clock.now();
+    match load() {
+        Ok(code) => {
+            let took_ms = (identity.clock.now() - began).as_millis() as u64;
+            tracing::info!(guest = settings.name, kind = %settings.kind, took_ms, "guest loaded");
+            Some(code)
+        }
+        Err(error) => {
+            identity.counters.failures.fetch_add(1, Ordering::Relaxed);
+            identity.counters.set_state(GuestState::Refused);
+            tracing::error!(guest = settings.name, file = %settings.file.display(), "the guest is refused: {error}");
+            None
+        }
+    }
 }
 
 /// The bytes of a guest's file.

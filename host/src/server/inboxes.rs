@@ -137,7 +137,7 @@ impl Inboxes {
     /// A game has handled a message.
     pub fn count_handled(&self, game: GuestId) {
         if let Some(inbox) = self.of.get(&game) {
-            inbox.member.count_handled();
+            inbox.member.count_handled(1);
         }
     }
 

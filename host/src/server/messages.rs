@@ -3,15 +3,13 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-
 use super::committing::Disk;
 use super::inboxes::Incoming;
 use super::letters::Outgoing;
 use super::simulation::{Cx, HostSimulation};
 use crate::guest::contract::sim::services::Message as Told;
 use crate::guest::{CallError, GuestId, Resident};
-use crate::service::{Answer, Message, ServiceError};
+use crate::service::{Answer, Message, ServiceError, answer_of};
 
 /// Time of one turn for messages, looked at between two of them.
 const BUDGET: Duration = Duration::from_millis(5);
@@ -68,19 +66,13 @@ impl HostSimulation {
     }
 
     fn answer(&self, game: GuestId, handled: Result<Vec<u8>, CallError>) -> Answer {
-        let limit = self.engine.limits().max_payload_bytes();
-        let failed = |what: String| {
-            let name = self.guests.name(game).unwrap_or("the game");
-            ServiceError::Failed(format!("{name}: {what}"))
+        let name = || self.guests.name(game).unwrap_or("the game").to_owned();
+        let result = match handled {
+            Ok(answer) => Ok(answer),
+            Err(CallError::Refused(reason)) => Err(reason),
+            Err(error) => return Err(ServiceError::Failed(format!("{}: {error}", name()))),
         };
-        match handled {
-            Ok(answer) if answer.len() > limit => {
-                Err(failed(format!("its answer has {} bytes; guest.max_payload_kb allows {limit}", answer.len())))
-            }
-            Ok(answer) => Ok(Bytes::from(answer)),
-            Err(CallError::Refused(reason)) => Err(ServiceError::Refused(reason)),
-            Err(error) => Err(failed(error.to_string())),
-        }
+        answer_of(result, self.engine.limits().max_payload_bytes(), name)
     }
 
     /// The answer to a request of the game.

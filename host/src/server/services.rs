@@ -4,13 +4,12 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::runtime::Runtime;
 
-use super::assembly::{identity, read_guest};
+use super::assembly::{identity, read_guest, told};
 use super::config::Config;
 use super::host::StartError;
 use crate::clock::SharedClock;
@@ -105,19 +104,9 @@ fn load(
     let bytes = read_guest(settings)?;
     let identity = Arc::new(identity(id, settings, config, engine.limits(), engine.clock()));
     let counters = Arc::clone(&identity.counters);
-    let began = engine.clock().now();
-    match code::load(engine, settings, &bytes) {
-        Ok(code) => {
-            let took_ms = (engine.clock().now() - began).as_millis() as u64;
-            tracing::info!(guest = settings.name, kind = %settings.kind, took_ms, "guest loaded");
-            counters.set_state(GuestState::Running);
-            Ok((Some(ServiceGuest::new(engine.clone(), identity, code, settings)), counters))
-        }
-        Err(error) => {
-            counters.failures.fetch_add(1, Ordering::Relaxed);
-            counters.set_state(GuestState::Refused);
-            tracing::error!(guest = settings.name, file = %settings.file.display(), "the guest is refused: {error}");
-            Ok((None, counters))
-        }
+    let code = told(settings, &identity, || code::load(engine, settings, &bytes));
+    if code.is_some() {
+        counters.set_state(GuestState::Running);
     }
+    Ok((code.map(|code| ServiceGuest::new(engine.clone(), identity, code, settings)), counters))
 }

@@ -17,7 +17,7 @@ use wasmtime::component::Accessor;
 use super::handle::Handle;
 use super::life::End;
 use super::member::Member;
-use super::message::{Message, Subject};
+use super::message::Message;
 use super::state::ServiceState;
 use crate::guest::CallError;
 use crate::guest::contract::async_service::{AsyncService, AsyncServicePre};
@@ -122,9 +122,8 @@ impl Actor<'_> {
         }
     }
 
-    async fn handle(&self, accessor: &Accessor<ServiceState>, message: Taken) -> wasmtime::Result<()> {
-        let Taken { source, subject, session, payload } = message;
-        let message = sim::services::Message { source: source.0, session, subject, payload: Vec::from(payload) };
+    async fn handle(&self, accessor: &Accessor<ServiceState>, message: sim::services::Message) -> wasmtime::Result<()> {
+        let (source, subject, session) = (Handle(message.source), message.subject, message.session);
         let result = self.exports.call_handle(accessor, message).await?;
         accessor.with(|mut access| {
             let state = access.get();
@@ -132,27 +131,5 @@ impl Actor<'_> {
             state.allow(self.limit);
         });
         Ok(())
-    }
-}
-
-/// A message that was taken up: whoever asked is noted elsewhere.
-struct Taken {
-    source: Handle,
-    subject: Subject,
-    session: Option<u64>,
-    payload: Bytes,
-}
-
-impl ServiceState {
-    /// Takes up a message, unless it is not to be handled.
-    fn take_up(&mut self, message: Message, limit: Duration) -> Option<Taken> {
-        if !self.wants(&message) {
-            return None;
-        }
-        let Message { source, subject, payload, request, place } = message;
-        let session = request.as_ref().map(|request| request.session);
-        self.in_hand.begin(source, subject, request, place);
-        self.allow(limit);
-        Some(Taken { source, subject, session, payload })
     }
 }

@@ -1,11 +1,10 @@
 //! The messages that a service has in hand: which requests it may answer, defer or hand on, and on whose behalf. A session
 //! that is not here cannot be answered, however a guest came to its number.
 
-use bytes::Bytes;
 use rustc_hash::FxHashMap;
 
 use super::handle::Handle;
-use super::message::{Answer, Place, Request, ServiceError, Subject};
+use super::message::{Place, Request, ServiceError, Subject};
 
 /// Requests that one service may leave open.
 const MAX_DEFERRED: usize = 65_536;
@@ -127,14 +126,10 @@ impl InHand {
     }
 }
 
-/// What a handler's result says to whoever asked.
-pub fn answer_of(result: Result<Vec<u8>, String>) -> Answer {
-    result.map(Bytes::from).map_err(ServiceError::Refused)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::Answer;
 
     const A: Handle = Handle(1);
     const B: Handle = Handle(2);

@@ -97,9 +97,9 @@ impl Member {
         }
     }
 
-    /// Counts a message that it has handled: for those who read their mailbox outside a task of `life`.
-    pub fn count_handled(&self) {
-        self.handled.fetch_add(1, Ordering::Relaxed);
+    /// Counts messages that it has handled.
+    pub fn count_handled(&self, count: u64) {
+        self.handled.fetch_add(count, Ordering::Relaxed);
     }
 
     /// Notes whom it waits for, until the answer is dropped.

@@ -38,6 +38,11 @@ impl Message {
     pub fn new(source: Handle, subject: Subject, payload: Bytes) -> Self {
         Self { source, subject, payload, request: None, place: None }
     }
+
+    /// Whether it has a place, and has not been passed on since it got that.
+    pub(super) fn has_its_own_place(&self) -> bool {
+        self.place.as_ref().is_some_and(|place| !place.is_passed_on)
+    }
 }
 
 /// The right to answer somebody, once. Dropping it tells whoever waits that nobody will.
@@ -61,4 +66,14 @@ impl Request {
     pub fn answer(self, answer: Answer) -> bool {
         self.waiting.send(answer).is_ok()
     }
+}
+
+/// What a handler's result says to whoever asked `title`, as far as it is no longer than `limit` bytes.
+pub fn answer_of(result: Result<Vec<u8>, String>, limit: usize, title: impl FnOnce() -> String) -> Answer {
+    let bytes = result.as_ref().map_or_else(String::len, Vec::len);
+    if bytes > limit {
+        let reason = format!("its answer has {bytes} bytes; guest.max_payload_kb allows {limit}");
+        return Err(ServiceError::Failed(format!("{}: {reason}", title())));
+    }
+    result.map(Bytes::from).map_err(ServiceError::Refused)
 }

@@ -41,7 +41,7 @@ pub use gate_port::{GatePort, PacketRefused};
 pub use handle::{Handle, Handles};
 pub use mailbox::Mailbox;
 pub use member::{Member, MemberKind};
-pub use message::{Answer, Message, Place, Request, ServiceError, Subject};
+pub use message::{Answer, Message, Place, Request, ServiceError, Subject, answer_of};
 pub use options::ServiceOptions;
 pub use service_guest::ServiceGuest;
 pub use services::{Services, describe};

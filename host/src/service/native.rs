@@ -27,7 +27,7 @@ pub(super) fn start(
             poll_fn(|context| member.mailbox.poll_take(context, &mut messages, BATCH)).await;
             for message in messages.drain(..) {
                 handle(&of_task, member.handle, message);
-                member.count_handled();
+                member.count_handled(1);
             }
             tokio::task::yield_now().await;
         }

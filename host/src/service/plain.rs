@@ -12,10 +12,9 @@ use wasmtime::Store;
 
 use super::code::{PlainCode, PlainExports};
 use super::handle::Handle;
-use super::in_hand::answer_of;
 use super::life::End;
 use super::member::Member;
-use super::message::{Message, ServiceError, Subject};
+use super::message::{Message, Subject};
 use super::state::ServiceState;
 use crate::guest::CallError;
 use crate::guest::contract::sim;
@@ -93,8 +92,8 @@ impl Actor<'_> {
             if inbox.is_empty() {
                 let mailbox = &self.member.mailbox;
                 poll_fn(|context| mailbox.poll_take(context, inbox, INBOX)).await;
+                self.member.in_hand.store(inbox.len(), Ordering::Relaxed);
             }
-            self.member.in_hand.store(inbox.len(), Ordering::Relaxed);
             if exports.deliver.is_some() && self.gather(inbox) > 1 {
                 self.deliver(&exports, inbox).await.map_err(|error| ("deliver", error))?;
             } else if let Some(message) = inbox.pop_front() {
@@ -106,17 +105,9 @@ impl Actor<'_> {
     }
 
     async fn handle(&mut self, exports: &PlainExports, message: Message) -> wasmtime::Result<()> {
-        if !self.store.data_mut().wants(&message) {
-            return Ok(());
-        }
-        let Message { source, subject, payload, request, place } = message;
-        let session = request.as_ref().map(|request| request.session);
-        let message = sim::services::Message { source: source.0, session, subject, payload: Vec::from(payload) };
-        let state = self.store.data_mut();
-        state.in_hand.begin(source, subject, request, place);
-        state.allow(self.limit);
+        let Some(message) = self.store.data_mut().take_up(message, self.limit) else { return Ok(()) };
         let result = exports.service.call_handle(&mut *self.store, &message).await?;
-        self.store.data_mut().finish(source, subject, session, result);
+        self.store.data_mut().finish(Handle(message.source), message.subject, message.session, result);
         Ok(())
     }
 
@@ -170,45 +161,6 @@ impl Actor<'_> {
         inbox.drain(..handled as usize);
         state.count_handled(u64::from(handled));
         Ok(())
-    }
-}
-
-impl ServiceState {
-    /// The handler of a message has returned.
-    pub(super) fn finish(
-        &mut self,
-        source: Handle,
-        subject: Subject,
-        session: Option<u64>,
-        result: Result<Vec<u8>, String>,
-    ) {
-        if let Err(reason) = &result {
-            note_refusal(&self.guest.identity, "handle", reason);
-        }
-        self.count_handled(1);
-        if let Some(request) = self.in_hand.end(source, subject, session) {
-            self.answer(request, result);
-        }
-    }
-
-    /// Answers a request, as far as the answer is not too long.
-    pub(super) fn answer(&mut self, request: super::Request, result: Result<Vec<u8>, String>) {
-        let limit = self.services.max_payload_bytes();
-        let (asker, bytes) = (request.source, result.as_ref().map_or_else(String::len, Vec::len));
-        let answer = if bytes > limit {
-            let reason = format!("its answer has {bytes} bytes; guest.max_payload_kb allows {limit}");
-            Err(ServiceError::Failed(format!("{}: {reason}", self.member.title())))
-        } else {
-            answer_of(result)
-        };
-        if !request.answer(answer) {
-            self.services.late_answer(self.handle(), asker, bytes);
-        }
-    }
-
-    fn count_handled(&mut self, count: u64) {
-        self.member.handled.fetch_add(count, Ordering::Relaxed);
-        self.guest.identity.counters.calls.fetch_add(count, Ordering::Relaxed);
     }
 }
 

@@ -12,14 +12,16 @@ use wasmtime_wasi::{WasiCtxView, WasiView};
 use super::handle::Handle;
 use super::in_hand::InHand;
 use super::member::Member;
-use super::message::{Message, Subject};
+use super::message::{Message, Request, Subject, answer_of};
 use super::service_guest::ServiceGuest;
 use super::services::Services;
 use super::sockets::Sockets;
 use super::timeouts::Timeouts;
 use crate::guest::InstanceState;
+use crate::guest::contract::sim;
 use crate::guest::epoch::epochs_in;
 use crate::guest::instance::HOSTCALL_PAYLOADS;
+use crate::guest::resident::note_refusal;
 
 /// Epochs that a service computes before others may.
 const SLICE_EPOCHS: u64 = 1;
@@ -113,20 +115,61 @@ impl ServiceState {
 
     /// Whether a message is to be handled at all: one of a timeout that was taken back is not, nor is the packet of a client
     /// that is another's now, nor what comes of a socket that it has closed.
-    pub(super) fn wants(&mut self, message: &Message) -> bool {
+    fn wants(&mut self, message: &Message) -> bool {
         match message.subject {
             Subject::Timeout(id) if message.source == self.member.handle => self.timeouts.is_due(id),
-            Subject::Packet(connection) if message.place.as_ref().is_some_and(|place| !place.is_passed_on) => {
+            Subject::Packet(connection) if message.has_its_own_place() => {
                 let gate = self.services.gate();
                 !gate.is_some_and(|gate| gate.give_back(connection, self.member.handle, &message.payload))
             }
             Subject::SocketConnected(_) | Subject::SocketData(_) | Subject::SocketClosed(_)
-                if message.place.as_ref().is_some_and(|place| !place.is_passed_on) =>
+                if message.has_its_own_place() =>
             {
                 self.sockets.as_mut().is_some_and(|sockets| sockets.wants(&message.subject))
             }
             _ => true,
         }
+    }
+
+    /// Takes up a message that may compute for `limit`, unless it is not to be handled: as the guest is to have it.
+    pub(super) fn take_up(&mut self, message: Message, limit: Duration) -> Option<sim::services::Message> {
+        if !self.wants(&message) {
+            return None;
+        }
+        let Message { source, subject, payload, request, place } = message;
+        let session = request.as_ref().map(|request| request.session);
+        self.in_hand.begin(source, subject, request, place);
+        self.allow(limit);
+        Some(sim::services::Message { source: source.0, session, subject, payload: Vec::from(payload) })
+    }
+
+    /// The handler of a message has returned.
+    pub(super) fn finish(
+        &mut self,
+        source: Handle,
+        subject: Subject,
+        session: Option<u64>,
+        result: Result<Vec<u8>, String>,
+    ) {
+        if let Err(reason) = &result {
+            note_refusal(&self.guest.identity, "handle", reason);
+        }
+        self.count_handled(1);
+        if let Some(request) = self.in_hand.end(source, subject, session) {
+            self.answer(request, result);
+        }
+    }
+
+    /// Answers a request.
+    pub(super) fn answer(&mut self, request: Request, result: Result<Vec<u8>, String>) {
+        let answer = answer_of(result, self.services.max_payload_bytes(), || self.member.title());
+        self.services.answer(self.handle(), request, answer);
+    }
+
+    /// Counts messages that were handled.
+    pub(super) fn count_handled(&mut self, count: u64) {
+        self.member.count_handled(count);
+        self.guest.identity.counters.calls.fetch_add(count, Ordering::Relaxed);
     }
 }
 
