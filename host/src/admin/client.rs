@@ -7,13 +7,15 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::DataDir;
 use super::client_events::{EventFilter, EventPages};
 use super::control_file::ControlFile;
-use super::host_control::{ANSWER_LIMIT, BACKUP_LIMIT, SAVE_LIMIT};
+use super::host_control::{ANSWER_LIMIT, BACKUP_LIMIT, SAVE_LIMIT, SWAP_LIMIT};
+use crate::guest::{Generation, Swapped};
 
 /// How much longer than the port waits for its host the client waits for the port, so that the port's own message
 /// arrives.
@@ -84,8 +86,8 @@ pub enum ControlClientError {
         /// Where it was asked.
         address: SocketAddr,
     },
-    /// The name of the backup cannot be told to the host.
-    #[error("the file name {path:?} is not UTF-8; name the backup in UTF-8")]
+    /// The name of a file cannot be told to the host.
+    #[error("the file name {path:?} is not UTF-8; name the file in UTF-8")]
     NotText {
         /// The path.
         path: PathBuf,
@@ -183,10 +185,29 @@ impl ControlClient {
 
     /// Has a copy of everything durable written to a new file on the host's machine. The path must be absolute.
     pub fn backup(&self, file: &Path) -> Result<Value, ControlClientError> {
-        let Some(name) = file.to_str() else {
-            return Err(ControlClientError::NotText { path: file.to_owned() });
-        };
-        self.post("/v1/backup", BACKUP_LIMIT, Some(json!({ "file": name })))
+        self.post("/v1/backup", BACKUP_LIMIT, Some(file_order(file)?))
+    }
+
+    /// Has a guest run the code in a file on the host's machine from here on. The path must be absolute.
+    pub fn swap(&self, guest: &str, file: &Path) -> Result<Swapped, ControlClientError> {
+        let path = format!("/v1/guests/{}/swap", path_segment(guest));
+        self.post(&path, SWAP_LIMIT, Some(file_order(file)?)).and_then(|answer| self.typed(answer))
+    }
+
+    /// Has a guest run the code that it ran before.
+    pub fn swap_back(&self, guest: &str) -> Result<Swapped, ControlClientError> {
+        let path = format!("/v1/guests/{}/swap-back", path_segment(guest));
+        self.post(&path, SWAP_LIMIT, None).and_then(|answer| self.typed(answer))
+    }
+
+    /// The generations of a guest's code that are kept, oldest first.
+    pub fn history(&self, guest: &str) -> Result<Vec<Generation>, ControlClientError> {
+        let mut answer = self.get(&format!("/v1/guests/{}/history", path_segment(guest)))?;
+        self.typed(answer["generations"].take())
+    }
+
+    fn typed<T: DeserializeOwned>(&self, answer: Value) -> Result<T, ControlClientError> {
+        serde_json::from_value(answer).map_err(|error| self.no_answer(format!("its answer is odd: {error}")))
     }
 
     /// Asks for what is at a path.
@@ -252,6 +273,11 @@ impl ControlClient {
     pub(super) fn no_answer(&self, reason: String) -> ControlClientError {
         ControlClientError::NoAnswer { path: self.data_dir.clone(), address: self.file.address, reason }
     }
+}
+
+fn file_order(file: &Path) -> Result<Value, ControlClientError> {
+    let name = file.to_str().ok_or_else(|| ControlClientError::NotText { path: file.to_owned() })?;
+    Ok(json!({ "file": name }))
 }
 
 /// Text as a part of a path, in which nothing of it means anything.

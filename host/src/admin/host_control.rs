@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::guest::{Generation, Swapped};
 use crate::service::{DeadLetter, MemberKind, ServiceEntry, ServicesSnapshot};
 use crate::store::{Event, EventQuery, ListedEvent, Page};
 
@@ -20,6 +21,9 @@ pub(super) const SAVE_LIMIT: Duration = Duration::from_secs(60);
 
 /// How long a backup may take, which copies everything.
 pub(super) const BACKUP_LIMIT: Duration = Duration::from_secs(3600);
+
+/// How long a swap may take: a large component compiles for seconds, and services are given time to finish.
+pub(super) const SWAP_LIMIT: Duration = Duration::from_secs(600);
 
 /// What can be asked of a running host.
 pub trait HostControl: Send + Sync + 'static {
@@ -38,6 +42,15 @@ pub trait HostControl: Send + Sync + 'static {
     /// Ends a service that is named by its handle, or else by a name that it has, and answers with its handle. It ends as
     /// soon as it gives control back.
     fn kill_service(&self, service: String) -> impl Future<Output = Result<u64, ControlError>> + Send;
+
+    /// Has a guest run the code in a file from here on. The path is absolute.
+    fn swap(&self, guest: String, file: PathBuf) -> impl Future<Output = Result<Swapped, ControlError>> + Send;
+
+    /// Has a guest run the code that it ran before.
+    fn swap_back(&self, guest: String) -> impl Future<Output = Result<Swapped, ControlError>> + Send;
+
+    /// The generations of a guest's code that are kept, oldest first.
+    fn history(&self, guest: String) -> impl Future<Output = Result<Vec<Generation>, ControlError>> + Send;
 
     /// Pending events, parked or not, in the order of their ids.
     fn events(&self, query: EventQuery) -> impl Future<Output = Result<Page<ListedEvent>, ControlError>> + Send;
@@ -102,6 +115,22 @@ pub enum ControlError {
         /// What it is.
         kind: MemberKind,
     },
+    /// The configuration has no such guest.
+    #[error("there is no guest {guest:?}; the configuration has {known}")]
+    NoSuchGuest {
+        /// The name given.
+        guest: String,
+        /// Those there are.
+        known: String,
+    },
+    /// The guest keeps running what it ran.
+    #[error("{guest} is not swapped: {reason}")]
+    SwapRefused {
+        /// The guest.
+        guest: String,
+        /// Why.
+        reason: String,
+    },
     /// The event is not pending.
     #[error("there is no event {sequence}: it has run, was cancelled, or never was")]
     NoSuchEvent {
@@ -144,9 +173,12 @@ impl ControlError {
     /// How HTTP calls it.
     pub(super) fn status(&self) -> StatusCode {
         match self {
-            Self::NoSuchTask { .. } | Self::NoSuchService { .. } | Self::NoSuchEvent { .. } => StatusCode::NOT_FOUND,
+            Self::NoSuchTask { .. }
+            | Self::NoSuchService { .. }
+            | Self::NoSuchGuest { .. }
+            | Self::NoSuchEvent { .. } => StatusCode::NOT_FOUND,
             Self::NotAService { .. } | Self::NotParked { .. } | Self::NotFailed { .. } => StatusCode::CONFLICT,
-            Self::BackupRefused { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::BackupRefused { .. } | Self::SwapRefused { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             Self::SaveFailed { .. } | Self::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
         }
     }

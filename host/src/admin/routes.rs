@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use super::event_json::{
     MAX_LISTED_PAYLOAD_BYTES, event_id, event_id_text, event_json, event_sequence, listed_event_json,
 };
-use super::host_control::{ANSWER_LIMIT, BACKUP_LIMIT, SAVE_LIMIT};
+use super::host_control::{ANSWER_LIMIT, BACKUP_LIMIT, SAVE_LIMIT, SWAP_LIMIT};
 use super::token::Token;
 use super::{ControlError, HostControl};
 use crate::store::{EventQuery, ListedEvent, Page};
@@ -39,6 +39,9 @@ pub(super) fn routes<H: HostControl>(host: Arc<H>, token: Token) -> Router {
         .route("/v1/services", get(services::<H>))
         .route("/v1/services/dead-letters", get(dead_letters::<H>))
         .route("/v1/services/{service}/kill", post(kill_service::<H>))
+        .route("/v1/guests/{guest}/swap", post(swap::<H>))
+        .route("/v1/guests/{guest}/swap-back", post(swap_back::<H>))
+        .route("/v1/guests/{guest}/history", get(history::<H>))
         .route("/v1/events", get(events::<H>))
         .route("/v1/events/{id}", get(event::<H>))
         .route("/v1/events/{id}/cancel", post(cancel_event::<H>))
@@ -168,27 +171,49 @@ async fn save<H: HostControl>(State(host): State<Arc<H>>) -> Response {
     answer(Patience::SAVE, host.save(), |()| json!({ "saved": true })).await
 }
 
-/// The body of a request for a backup.
+/// The body of a request that is about a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct BackupOrder {
+struct FileOrder {
     file: PathBuf,
 }
 
-async fn backup<H: HostControl>(
-    State(host): State<Arc<H>>,
-    order: Result<Json<BackupOrder>, JsonRejection>,
-) -> Response {
-    let file = match order {
-        Ok(Json(BackupOrder { file })) => file,
-        Err(rejection) => return failure(rejection.status(), &rejection.body_text()),
-    };
-    if !file.is_absolute() {
-        let complaint = format!("a backup needs the absolute path of a new file, not {file:?}");
-        return failure(StatusCode::BAD_REQUEST, &complaint);
+/// The absolute path that a request is about; an answer that refuses it where it has none.
+fn path_of(order: Result<Json<FileOrder>, JsonRejection>, what: &str) -> Result<PathBuf, Response> {
+    match order {
+        Ok(Json(FileOrder { file })) if file.is_absolute() => Ok(file),
+        Ok(Json(FileOrder { file })) => Err(failure(StatusCode::BAD_REQUEST, &format!("{what}, not {file:?}"))),
+        Err(rejection) => Err(failure(rejection.status(), &rejection.body_text())),
     }
-    let done = json!({ "backup": file });
-    answer(Patience::BACKUP, host.backup(file), |()| done).await
+}
+
+async fn backup<H: HostControl>(State(host): State<Arc<H>>, order: Result<Json<FileOrder>, JsonRejection>) -> Response {
+    match path_of(order, "a backup needs the absolute path of a new file") {
+        Ok(file) => {
+            let done = json!({ "backup": file });
+            answer(Patience::BACKUP, host.backup(file), |()| done).await
+        }
+        Err(refused) => refused,
+    }
+}
+
+async fn swap<H: HostControl>(
+    State(host): State<Arc<H>>,
+    Id(guest): Id,
+    order: Result<Json<FileOrder>, JsonRejection>,
+) -> Response {
+    match path_of(order, "a swap needs the absolute path of the guest's new file") {
+        Ok(file) => answer(Patience::SWAP, host.swap(guest, file), |swapped| json!(swapped)).await,
+        Err(refused) => refused,
+    }
+}
+
+async fn swap_back<H: HostControl>(State(host): State<Arc<H>>, Id(guest): Id) -> Response {
+    answer(Patience::SWAP, host.swap_back(guest), |swapped| json!(swapped)).await
+}
+
+async fn history<H: HostControl>(State(host): State<Arc<H>>, Id(guest): Id) -> Response {
+    answer(Patience::LOOP, host.history(guest), |generations| json!({ "generations": generations })).await
 }
 
 /// How long an answer is waited for, and what is to be said when there is none.
@@ -203,6 +228,7 @@ impl Patience {
     const SERVICES: Self = Self { limit: ANSWER_LIMIT, lateness: "its services have not answered for" };
     const DATABASE: Self = Self { limit: ANSWER_LIMIT, lateness: "its database has not answered for" };
     const SAVE: Self = Self { limit: SAVE_LIMIT, lateness: "it has been saving without an end for" };
+    const SWAP: Self = Self { limit: SWAP_LIMIT, lateness: "it has been swapping without an end for" };
     const BACKUP: Self = Self { limit: BACKUP_LIMIT, lateness: "it has been writing the backup without an end for" };
 }
 
@@ -238,7 +264,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_save_and_a_backup_are_waited_for_much_longer_than_a_question() {
         let host = State(Arc::new(Host { hangs: true, ..Host::default() }));
-        let order = BackupOrder { file: PathBuf::from("/a.db") };
+        let order = FileOrder { file: PathBuf::from("/a.db") };
         assert_eq!(given_up_after_s(status(host.clone())).await, 5);
         assert_eq!(given_up_after_s(services(host.clone())).await, 5);
         assert_eq!(given_up_after_s(event(host.clone(), Sequence(1))).await, 5);

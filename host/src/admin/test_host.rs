@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use super::{
     AdminOptions, BoundControlPort, ControlError, ControlPort, DataDir, HostControl, LostMessages, ServiceList,
 };
+use crate::guest::{Fate, Generation, Swapped};
 use crate::service::{DeadLetter, MemberKind, ServiceEntry, ServicesSnapshot};
 use crate::store::{Event, EventQuery, ListedEvent, Page};
 
@@ -80,6 +81,22 @@ pub(super) fn members() -> Vec<ServiceEntry> {
     vec![service, game]
 }
 
+pub(super) fn generation() -> Generation {
+    Generation {
+        number: 2,
+        hash: "ab".repeat(32),
+        bytes: 4096,
+        file: "/guests/rules.wasm".into(),
+        since_ms: 1_700_000_000_000,
+        fate: Fate::Failed("a \"trap\"".to_owned()),
+    }
+}
+
+pub(super) fn swapped(generation: u64) -> Swapped {
+    let (guest, hash) = ("rules".to_owned(), "cd".repeat(32));
+    Swapped { guest, generation, hash, took_ms: 80, compile_ms: 60, pause_us: 900, notes: vec!["a note".to_owned()] }
+}
+
 impl HostControl for Host {
     async fn status(&self) -> Result<Value, ControlError> {
         self.hang().await;
@@ -113,6 +130,29 @@ impl HostControl for Host {
             }
             Some(ServiceEntry { kind, .. }) => Err(ControlError::NotAService { service, kind }),
             None => Err(ControlError::NoSuchService { service }),
+        }
+    }
+
+    async fn swap(&self, guest: String, file: PathBuf) -> Result<Swapped, ControlError> {
+        self.hang().await;
+        match &*guest {
+            "rules" if file.ends_with("broken.wasm") => {
+                Err(ControlError::SwapRefused { guest, reason: "the file is broken".to_owned() })
+            }
+            "rules" => Ok(swapped(3)),
+            _ => Err(ControlError::NoSuchGuest { guest, known: "\"rules\"".to_owned() }),
+        }
+    }
+
+    async fn swap_back(&self, guest: String) -> Result<Swapped, ControlError> {
+        self.history(guest).await.map(|_| swapped(2))
+    }
+
+    async fn history(&self, guest: String) -> Result<Vec<Generation>, ControlError> {
+        if guest == "rules" {
+            Ok(vec![generation()])
+        } else {
+            Err(ControlError::NoSuchGuest { guest, known: String::new() })
         }
     }
 

@@ -44,6 +44,7 @@ pub struct GuestCounters {
     name: String,
     kind: GuestKind,
     state: AtomicU8,
+    generation: AtomicU64,
     /// Calls made.
     pub calls: AtomicU64,
     /// Calls that trapped, passed their deadline or broke a limit, and loads that were refused.
@@ -80,6 +81,7 @@ impl GuestCounters {
             name: name.into(),
             kind,
             state: AtomicU8::new(GuestState::Loading as u8),
+            generation: AtomicU64::new(1),
             calls: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             refused: AtomicU64::new(0),
@@ -98,6 +100,16 @@ impl GuestCounters {
         self.state.store(state as u8, Ordering::Relaxed);
     }
 
+    /// Which version of its code runs, counted from 1.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    /// Notes which version of its code runs.
+    pub fn set_generation(&self, generation: u64) {
+        self.generation.store(generation, Ordering::Relaxed);
+    }
+
     /// Changes one of the guest's own numbers; a name too many or too long is dropped.
     pub(super) fn change_custom(&self, name: String, change: impl FnOnce(&mut f64)) {
         let mut custom = self.custom.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -114,7 +126,7 @@ impl GuestCounters {
             name: self.name.clone(),
             kind: self.kind,
             state: self.state(),
-            generation: 1,
+            generation: self.generation(),
             calls: self.calls.load(Ordering::Relaxed),
             failures: self.failures.load(Ordering::Relaxed),
             refused: self.refused.load(Ordering::Relaxed),

@@ -11,6 +11,7 @@ use super::board::StatusReader;
 use super::event_orders::{Decision, EventOrder};
 use super::simulation::Item;
 use crate::admin::{ControlError, HostControl, LostMessages, ServiceList};
+use crate::guest::{Generation, Swapped};
 use crate::service::{Handle, Member, MemberKind, Services};
 use crate::sim::{LoopHandle, Reply};
 use crate::store::{Event, EventQuery, ListedEvent, Page, Reader, Writer};
@@ -71,6 +72,18 @@ impl HostControl for Control {
         }
         tracing::info!(guest = &*member.label, handle = member.handle.0, "an operator has killed a service");
         Ok(member.handle.0)
+    }
+
+    async fn swap(&self, guest: String, _file: PathBuf) -> Result<Swapped, ControlError> {
+        Err(ControlError::SwapRefused { guest, reason: "swaps come with the next change".to_owned() })
+    }
+
+    async fn swap_back(&self, guest: String) -> Result<Swapped, ControlError> {
+        Err(ControlError::SwapRefused { guest, reason: "swaps come with the next change".to_owned() })
+    }
+
+    async fn history(&self, guest: String) -> Result<Vec<Generation>, ControlError> {
+        Err(ControlError::SwapRefused { guest, reason: "swaps come with the next change".to_owned() })
     }
 
     async fn events(&self, query: EventQuery) -> Result<Page<ListedEvent>, ControlError> {

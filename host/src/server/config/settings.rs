@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::admin::AdminOptions;
-use crate::guest::{GuestKind, GuestLimits, GuestSettings};
+use crate::guest::{GuestKind, GuestLimits, GuestSettings, SwapOptions};
 use crate::net::GateOptions;
 use crate::service::ServiceOptions;
 use crate::sim::{DispatchOptions, LoopOptions, TimerOptions};
@@ -38,6 +38,8 @@ pub struct Config {
     pub dispatch: DispatchSettings,
     /// Limits that every guest has.
     pub guest: GuestLimits,
+    /// New code for guests while the world runs.
+    pub swap: SwapOptions,
     /// The world.
     pub world: WorldSettings,
     /// How NPCs think.
@@ -66,6 +68,7 @@ impl Default for Config {
             timers: TimerOptions::default(),
             dispatch: DispatchSettings::default(),
             guest: GuestLimits::default(),
+            swap: SwapOptions::default(),
             world: WorldSettings::default(),
             npcs: NpcOptions::default(),
             service: ServiceOptions::default(),
