@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::cells::{clean, cut};
+use super::cells::{Column, Table, clean, cut};
 use super::status::{duration, grouped, line, size};
 
 /// What is shown of the names of one service: a guest chooses how many there are.
@@ -83,53 +83,6 @@ fn number(value: &Value) -> String {
 fn names(names: &Value) -> String {
     let names: Vec<String> = names.as_array().into_iter().flatten().map(text).collect();
     if names.is_empty() { "-".to_owned() } else { cut(&names.join(", "), MAX_NAMES_CHARS) }
-}
-
-/// A column: what it is called, and whether its cells stand under each other by their ends.
-struct Column {
-    name: &'static str,
-    by_ends: bool,
-}
-
-impl Column {
-    fn words(name: &'static str) -> Self {
-        Self { name, by_ends: false }
-    }
-
-    fn number(name: &'static str) -> Self {
-        Self { name, by_ends: true }
-    }
-}
-
-/// Rows under a heading.
-struct Table<const N: usize> {
-    columns: [Column; N],
-    rows: Vec<[String; N]>,
-}
-
-impl<const N: usize> Table<N> {
-    fn new(columns: [Column; N]) -> Self {
-        Self { columns, rows: Vec::new() }
-    }
-
-    fn lines(&self) -> String {
-        let heading = self.columns.each_ref().map(|column| column.name.to_owned());
-        let mut widths = [0; N];
-        for row in self.rows.iter().chain([&heading]) {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.chars().count());
-            }
-        }
-        let mut out = String::new();
-        for row in [&heading].into_iter().chain(&self.rows) {
-            let mut text = String::new();
-            for ((cell, column), width) in row.iter().zip(&self.columns).zip(widths) {
-                text.push_str(&if column.by_ends { format!("{cell:>width$}  ") } else { format!("{cell:width$}  ") });
-            }
-            line(&mut out, &text);
-        }
-        out
-    }
 }
 
 #[cfg(test)]

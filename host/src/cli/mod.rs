@@ -10,12 +10,14 @@ pub mod demo;
 pub mod events;
 pub mod guest_build;
 pub mod guest_check;
+pub mod guests;
 pub mod logging;
 pub mod report;
 pub mod save;
 pub mod serve;
 pub mod services;
 pub mod status;
+pub mod swap;
 
 use clap::{Parser, Subcommand};
 
@@ -41,6 +43,11 @@ pub enum Command {
     Client(client::ClientArgs),
     /// Show what the running host is doing
     Status(status::StatusArgs),
+    /// Have a guest of the running host run new code, or the code it ran before
+    Swap(swap::SwapArgs),
+    /// Look at the versions of a guest's code in the running host
+    #[command(subcommand)]
+    Guests(guests::GuestsCommand),
     /// End a step task or job of the running host
     Cancel(cancel::CancelArgs),
     /// Show the services of the running host, or kill one
@@ -75,6 +82,8 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<()> {
         Command::Demo(args) => demo::run(args),
         Command::Client(args) => client::run(args),
         Command::Status(args) => status::run(args),
+        Command::Swap(args) => swap::run(args),
+        Command::Guests(command) => guests::run(command),
         Command::Cancel(args) => cancel::run(args),
         Command::Services(args) => services::run(args),
         Command::Events(command) => events::run(command),

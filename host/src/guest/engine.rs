@@ -115,7 +115,12 @@ impl LoopEngine {
         &self.clock
     }
 
-    /// The CPU time of the loop thread.
+    /// The same engine for calls on another thread than the loop's.
+    pub(super) fn elsewhere(&self) -> Self {
+        Self { cpu: Arc::default(), ..self.clone() }
+    }
+
+    /// The CPU time of the thread that calls guests.
     pub(super) fn cpu(&self) -> &Arc<CpuMark> {
         &self.cpu
     }

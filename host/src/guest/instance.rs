@@ -94,6 +94,11 @@ impl<B> Instance<B> {
         self.store.data().identity.writes
     }
 
+    /// Whether any of its calls has asked for the stage.
+    pub(super) fn has_asked_for_stage(&self) -> bool {
+        self.store.data().has_asked_for_stage
+    }
+
     fn measure(&self, what: &'static str, took: Duration) {
         let identity = &self.store.data().identity;
         identity.counters.calls.fetch_add(1, Ordering::Relaxed);

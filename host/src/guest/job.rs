@@ -3,7 +3,7 @@
 //! never holds the loop for longer than its slice, and is gone when it is dropped.
 
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
@@ -15,6 +15,7 @@ use super::instance::new_store;
 use super::kinds::JobCode;
 use super::resident::log_failure;
 use super::state::Identity;
+use super::trial::SwapError;
 
 type Call = Pin<Box<dyn Future<Output = wasmtime::Result<Result<Vec<u8>, String>>> + Send>>;
 
@@ -53,6 +54,34 @@ impl JobRun {
         });
         identity.counters.calls.fetch_add(1, Ordering::Relaxed);
         Self { engine: engine.clone(), identity: Arc::clone(identity), call }
+    }
+
+    /// Looks whether an instance can be made of a job's code. Never called on the loop.
+    pub fn try_to_instantiate(
+        engine: &LoopEngine,
+        identity: &Arc<Identity>,
+        code: &Arc<JobCode>,
+    ) -> Result<(), SwapError> {
+        let mut store = new_store(engine, identity, 0);
+        store.epoch_deadline_async_yield_and_update(1);
+        store.set_epoch_deadline(1);
+        let limit = identity.limits.init_deadline();
+        let _ticking = engine.tick();
+        let until = engine.clock().now() + limit;
+        let failed = |error| SwapError::Trial { call: "its start", error };
+        let mut start = pin!(code.instantiate_async(&mut store));
+        loop {
+            match start.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(started) => {
+                    return started.map(drop).map_err(|error| failed(CallError::from_wasmtime(error, limit)));
+                }
+                Poll::Pending if engine.clock().now() >= until => {
+                    let (limit_ms, backtrace) = (limit.as_millis() as u64, String::new());
+                    return Err(failed(CallError::Deadline { limit_ms, backtrace }));
+                }
+                Poll::Pending => {}
+            }
+        }
     }
 
     /// Runs it for about `budget`: to the end of the epoch in which that is spent. A failure has been logged and

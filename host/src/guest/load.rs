@@ -39,6 +39,24 @@ pub enum GuestCode {
     Job(Arc<JobCode>),
 }
 
+impl GuestCode {
+    /// The code of a game; none of another kind.
+    pub fn game(self) -> Option<GamePre<InstanceState>> {
+        match self {
+            GuestCode::Game(code) => Some(code),
+            _ => None,
+        }
+    }
+
+    /// The code of a thinker; none of another kind.
+    pub fn thinker(self) -> Option<ThinkerPre<InstanceState>> {
+        match self {
+            GuestCode::Thinker(code) => Some(code),
+            _ => None,
+        }
+    }
+}
+
 /// Loads the file of a guest that runs on the loop, as it is configured.
 pub fn load(engine: &LoopEngine, settings: &GuestSettings, bytes: &[u8]) -> Result<GuestCode, LoadError> {
     let inspected = inspect(engine.wasmtime(), bytes)?;

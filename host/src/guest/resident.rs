@@ -14,7 +14,9 @@ use super::engine::LoopEngine;
 use super::failure::CallError;
 use super::instance::{Instance, StageSlot};
 use super::kinds::ResidentCode;
+use super::probation::Probation;
 use super::state::{Identity, InstanceState};
+use super::succession::{Before, Returned};
 use super::supervisor::{Supervisor, Verdict};
 
 /// Whom a failure is counted against.
@@ -28,26 +30,33 @@ pub enum Blame {
 
 /// A guest with one instance.
 pub struct Resident<C: ResidentCode> {
-    engine: LoopEngine,
-    identity: Arc<Identity>,
-    code: C,
+    pub(super) engine: LoopEngine,
+    pub(super) identity: Arc<Identity>,
+    /// None where the guest's file was refused.
+    pub(super) code: Option<C>,
     /// The guest's own table of the configuration.
-    config: String,
-    instance: Option<Instance<C::Bindings>>,
+    pub(super) config: String,
+    pub(super) instance: Option<Instance<C::Bindings>>,
     /// Instances made so far.
-    instances: u64,
+    pub(super) instances: u64,
     /// Why the first instance is started, until there was one whose `init` succeeded.
-    first_occasion: Option<Occasion>,
+    pub(super) first_occasion: Option<Occasion>,
     /// What `save` answered last.
-    saved: Option<Vec<u8>>,
-    supervisor: Supervisor,
+    pub(super) saved: Option<Vec<u8>>,
+    /// How many calls there had been when it was last asked for its state at a swap.
+    pub(super) saved_after: u64,
+    pub(super) supervisor: Supervisor,
+    /// What ran before, while what runs now has to prove itself.
+    pub(super) probation: Option<Probation<Before<C>>>,
+    /// The old code has come back, and nobody was told yet.
+    pub(super) returned: Option<Returned>,
 }
 
 impl<C: ResidentCode> Resident<C> {
-    /// A guest that has yet to be started.
-    pub fn new(engine: LoopEngine, identity: Arc<Identity>, code: C, config: String) -> Self {
-        let limits = Arc::clone(&identity.limits);
+    /// A guest that has yet to be started; one without code, only when it is swapped for code that can be run.
+    pub fn new(engine: LoopEngine, identity: Arc<Identity>, code: Option<C>, config: String) -> Self {
         Self {
+            supervisor: identity.supervisor(),
             engine,
             identity,
             code,
@@ -56,7 +65,9 @@ impl<C: ResidentCode> Resident<C> {
             instances: 0,
             first_occasion: None,
             saved: None,
-            supervisor: Supervisor::new(limits.max_failures, limits.failure_window()),
+            saved_after: 0,
+            probation: None,
+            returned: None,
         }
     }
 
@@ -72,7 +83,7 @@ impl<C: ResidentCode> Resident<C> {
 
     /// Whether it has no instance but may have another: [`restart`](Self::restart) is to be called after a pause.
     pub fn wants_restart(&self) -> bool {
-        self.instance.is_none() && self.identity.counters.state() != GuestState::Disabled
+        self.instance.is_none() && self.code.is_some() && self.identity.counters.state() != GuestState::Disabled
     }
 
     /// Starts the first instance, with what an earlier run of the host saved.
@@ -166,10 +177,15 @@ impl<C: ResidentCode> Resident<C> {
         }
     }
 
-    /// Logs and counts a failure; one too many disables the guest.
+    /// Logs and counts a failure; one too many disables the guest, or brings back the code that ran before.
     fn judge(&mut self, what: &'static str, error: &CallError) -> Verdict {
         log_failure(&self.identity, what, error);
-        let verdict = self.supervisor.failed(self.engine.clock().now());
+        let now = self.engine.clock().now();
+        if let Some(before) = Probation::failed(&mut self.probation, now) {
+            self.go_back(before, format!("{what}: {error}"));
+            return Verdict::Replace;
+        }
+        let verdict = self.supervisor.failed(now);
         if verdict == Verdict::Disable {
             self.identity.disable();
         }
@@ -180,9 +196,9 @@ impl<C: ResidentCode> Resident<C> {
     fn start_instance(&mut self, slot: &mut StageSlot, occasion: Occasion) -> Result<(), (&'static str, CallError)> {
         let in_init = |error| ("init", error);
         let limit = self.identity.limits.init_deadline();
+        let Some(code) = &self.code else { return Ok(()) };
         self.instances += 1;
-        let mut instance =
-            Instance::new(&self.engine, &self.code, &self.identity, self.instances, limit).map_err(in_init)?;
+        let mut instance = Instance::new(&self.engine, code, &self.identity, self.instances, limit).map_err(in_init)?;
         transaction(&mut instance, slot, "init", limit, |bindings, store| {
             C::init(bindings, store, &self.config, occasion)
         })
@@ -234,13 +250,22 @@ fn transaction<B, R>(
     limit: Duration,
     call: impl FnOnce(&B, &mut Store<InstanceState>) -> wasmtime::Result<Result<R, String>>,
 ) -> Result<R, CallError> {
+    atomically(instance, slot, |instance, slot| instance.call(slot, what, limit, call)?.map_err(CallError::refused))
+}
+
+/// Calls of one instance, as one transaction where the guest may change the world.
+pub(super) fn atomically<B, R>(
+    instance: &mut Instance<B>,
+    slot: &mut StageSlot,
+    calls: impl FnOnce(&mut Instance<B>, &mut StageSlot) -> Result<R, CallError>,
+) -> Result<R, CallError> {
     if !instance.writes() {
-        return instance.call(slot, what, limit, call)?.map_err(CallError::refused);
+        return calls(instance, slot);
     }
     if let Some(stage) = slot {
         stage.begin();
     }
-    let result = instance.call(slot, what, limit, call).and_then(|answer| answer.map_err(CallError::refused));
+    let result = calls(instance, slot);
     if let Some(stage) = slot {
         match &result {
             Ok(_) if stage.commit().is_err() => return Err(CallError::Unkept),

@@ -17,6 +17,7 @@ use super::imports::wasi;
 use super::log_lines::LogLines;
 use super::settings::GuestLimits;
 use super::stage::{Durable, GuestId, Stage};
+use super::supervisor::Supervisor;
 use crate::clock::SharedClock;
 
 /// What is the same for all instances of a guest.
@@ -36,6 +37,11 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// Who counts the failures of its code.
+    pub fn supervisor(&self) -> Supervisor {
+        Supervisor::new(self.limits.max_failures, self.limits.failure_window())
+    }
+
     /// Notes and logs that the guest failed too often and is left alone from here on.
     pub fn disable(&self) {
         self.counters.set_state(GuestState::Disabled);
@@ -53,6 +59,8 @@ pub struct InstanceState {
     pub(super) identity: Arc<Identity>,
     /// The stage, while a call runs that may touch it.
     pub(super) stage: Option<Box<Stage>>,
+    /// Whether it has ever asked for the stage.
+    pub(super) has_asked_for_stage: bool,
     /// When the call that runs began, and how long it may take.
     pub(super) began: Duration,
     pub(super) limit: Duration,
@@ -75,6 +83,7 @@ impl InstanceState {
             memory: MemoryLimit::new(&identity),
             table: ResourceTable::new(),
             stage: None,
+            has_asked_for_stage: false,
             began: Duration::ZERO,
             limit: Duration::ZERO,
             random: ChaCha8Rng::seed_from_u64(seed),
@@ -90,6 +99,7 @@ impl InstanceState {
 
     /// The stage that the call was lent.
     pub(super) fn stage(&mut self) -> wasmtime::Result<&mut Stage> {
+        self.has_asked_for_stage = true;
         match &mut self.stage {
             Some(stage) => Ok(stage),
             None => Err(wasmtime::format_err!("the world is not open to this call")),

@@ -2,6 +2,7 @@
 //! world and the events that were stored are handed to them under the numbers of this run. Called once, when a host
 //! starts; nothing runs yet.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -14,6 +15,7 @@ use super::committing::Committing;
 use super::config::Config;
 use super::event_pages::EventPages;
 use super::events::EventRuns;
+use super::generations::Generations;
 use super::guests::{FirstStart, Guests};
 use super::held_timers::HeldTimers;
 use super::host::StartError;
@@ -23,6 +25,7 @@ use super::outbox::Outbox;
 use super::service_view::PresentServices;
 use super::set_aside::SetAside;
 use super::simulation::HostSimulation;
+use super::swaps::Swaps;
 use super::thinking::Thinking;
 use crate::clock::SharedClock;
 use crate::guest::contract::sim::types::Occasion;
@@ -45,22 +48,44 @@ pub struct LoadedGuest {
 
 /// Reads and compiles the guests of the loop. One that cannot be run is logged and left out; a file that is missing is an
 /// error.
-pub fn load_guests(config: &Config, engine: &LoopEngine) -> Result<Vec<LoadedGuest>, StartError> {
+pub fn load_guests(
+    config: &Config,
+    engine: &LoopEngine,
+    generations: &Generations,
+) -> Result<Vec<LoadedGuest>, StartError> {
     let mut files = Vec::new();
     for settings in config.enabled_guests().filter(|guest| guest.kind != GuestKind::Service) {
         files.push((settings, read_guest(settings)?));
     }
     let guests = files.iter().enumerate().map(|(place, (settings, bytes))| {
         let identity = identity(GuestId(place as u32), settings, config, engine.limits(), engine.clock());
-        let code = told(settings, &identity, || load(engine, settings, bytes));
+        let code = begin(generations, settings, bytes, &identity, |bytes| load(engine, settings, bytes));
         LoadedGuest { identity: Arc::new(identity), kind: settings.kind, code, config_json: settings.config_json() }
     });
     Ok(guests.collect())
 }
 
-/// Loads a guest, and logs what came of it and how long it took; none where its file cannot be run.
-pub fn told<C>(
+/// Loads what a guest is to run at the start of a host: its configured file, or else what was swapped in last. None where
+/// that cannot be run.
+pub fn begin<C>(
+    generations: &Generations,
     settings: &GuestSettings,
+    configured: &[u8],
+    identity: &Identity,
+    load: impl Fn(&[u8]) -> Result<C, LoadError>,
+) -> Option<C> {
+    let load = |bytes: &[u8], file: &Path| told(settings, file, identity, || load(bytes));
+    let (code, generation) = generations.begin(settings, configured, identity.clock.wall_ms(), load);
+    identity.counters.set_generation(generation);
+    // It may be that a first file was refused, and not a second one.
+    identity.counters.set_state(if code.is_some() { GuestState::Loading } else { GuestState::Refused });
+    code
+}
+
+/// Loads a file of a guest, and logs what came of it and how long it took; none where it cannot be run.
+fn told<C>(
+    settings: &GuestSettings,
+    file: &Path,
     identity: &Identity,
     load: impl FnOnce() -> Result<C, LoadError>,
 ) -> Option<C> {
@@ -73,8 +98,7 @@ pub fn told<C>(
         }
         Err(error) => {
             identity.counters.failures.fetch_add(1, Ordering::Relaxed);
-            identity.counters.set_state(GuestState::Refused);
-            tracing::error!(guest = settings.name, file = %settings.file.display(), "the guest is refused: {error}");
+            tracing::error!(guest = settings.name, file = %file.display(), "the guest is refused: {error}");
             None
         }
     }
@@ -160,6 +184,7 @@ pub struct Parts {
     pub outbox: Outbox,
     pub reader: Reader,
     pub board: Arc<Board>,
+    pub swaps: Swaps,
 }
 
 /// The simulation, with everything in its place.
@@ -169,7 +194,7 @@ pub fn simulation(
     stored: Loaded,
     loaded: Vec<LoadedGuest>,
 ) -> Result<HostSimulation, StartError> {
-    let Parts { engine, services, connections, bell, committing, outbox, reader, board } = parts;
+    let Parts { engine, services, connections, bell, committing, outbox, reader, board, swaps } = parts;
     let agenda = Agenda::new(config.agenda_limits(), &stored.guests, stored.next_sequence);
     let agenda = agenda.exclusive(stored.is_exclusive);
     let events = EventBook::new(agenda, Some(Box::new(reader.clone())), config.max_handler_bytes());
@@ -185,7 +210,7 @@ pub fn simulation(
         if kind == GuestKind::Thinker {
             stage.thinkers.insert(name.to_string(), ThinkerId(id.0));
         }
-        let Some(code) = code else { continue };
+        let was_refused = code.is_none();
         if kind == GuestKind::Game {
             stage.events.add_guest(id, &name);
             members.insert(id, services.add_member(MemberKind::Game, &name));
@@ -200,6 +225,7 @@ pub fn simulation(
                 let occasion = if is_first { Occasion::First } else { Occasion::Resumed };
                 guests.order.push(FirstStart { guest: id, occasion, saved: before.and_then(|before| before.state) });
             }
+            GuestKind::StepTask | GuestKind::Job if was_refused => {}
             GuestKind::StepTask | GuestKind::Job => {
                 identity.counters.set_state(GuestState::Running);
                 stage.task_guests.insert(name.to_string(), id);
@@ -209,11 +235,11 @@ pub fn simulation(
         }
         if config.gate_guest().is_some_and(|gate_guest| gate_guest.name == *name) {
             guests.at_the_gate = Some(id);
+            if was_refused {
+                tracing::error!(guest = &*name, "clients are turned away: the game at the gate was refused; mend it");
+            }
         }
-        guests.add(&engine, identity, code, config_json);
-    }
-    if let (None, Some(game)) = (guests.at_the_gate, config.gate_guest()) {
-        tracing::error!(guest = game.name, "clients will be turned away: the game at the gate was refused; mend it");
+        guests.add(&engine, kind, identity, code, config_json);
     }
     let replies = Replies::new(bell);
     Ok(HostSimulation {
@@ -233,6 +259,7 @@ pub fn simulation(
         checkpoints: Checkpoints::default(),
         set_aside: SetAside::default(),
         held_timers: HeldTimers::default(),
+        swaps,
         names: None,
         checkpoint_interval: config.store.checkpoint_interval(),
         packets_lost: 0,

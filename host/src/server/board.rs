@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::events::EventCounts;
 use super::simulation::{HostSimulation, Item};
+use super::swapper::{Swapper, SwapsSnapshot};
 use crate::clock::SharedClock;
 use crate::guest::{GuestCounters, GuestSnapshot};
 use crate::net::{Connections, ConnectionsSnapshot};
@@ -76,6 +77,7 @@ pub struct HostStatus {
     pub events: EventsStatus,
     pub store: StoreSnapshot,
     pub guests: Vec<GuestSnapshot>,
+    pub swaps: SwapsSnapshot,
     /// The step tasks and jobs that run.
     pub running_tasks: Vec<TaskSnapshot>,
 }
@@ -98,6 +100,7 @@ pub struct StatusReader {
     pub(super) services: Services,
     pub(super) lateness: Arc<Durations>,
     pub(super) writer: Writer,
+    pub(super) swapper: Swapper,
     pub(super) guests: Vec<Arc<GuestCounters>>,
     pub(super) clock: SharedClock,
     pub(super) started: Duration,
@@ -116,6 +119,7 @@ impl StatusReader {
             events: EventsStatus { counts: events, lateness_us: self.lateness.micros().into() },
             store: self.writer.snapshot(),
             guests: self.guests.iter().map(|guest| guest.snapshot()).collect(),
+            swaps: self.swapper.snapshot(),
             running_tasks: tasks,
         }
     }

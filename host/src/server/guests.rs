@@ -13,7 +13,8 @@ use crate::guest::contract::sim::types::Occasion;
 use crate::guest::contract::step_task::StepTaskPre;
 use crate::guest::kinds::{JobCode, ResidentCode};
 use crate::guest::{
-    GamePre, GuestCode, GuestId, Identity, InstanceState, LoopEngine, Resident, StageSlot, Supervisor, ThinkerPre,
+    GamePre, GuestCode, GuestId, GuestKind, Identity, Inheritance, InstanceState, LoopEngine, Probation, Resident,
+    Returned, StageSlot, Supervisor, ThinkerPre,
 };
 use crate::sim::TimerError;
 use crate::store::GuestChange;
@@ -25,10 +26,13 @@ pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The code of a step task or a job, ready to be started.
 pub struct TaskGuest {
     pub identity: Arc<Identity>,
-    pub code: TaskCode,
+    /// None where the guest's file was refused, or its tasks failed too often.
+    pub code: Option<TaskCode>,
     /// Tasks started so far.
     pub started: u64,
     pub supervisor: Supervisor,
+    /// The code that ran before, and its generation, while what runs now has to prove itself.
+    pub probation: Option<Probation<(TaskCode, u64)>>,
 }
 
 /// What a task runs.
@@ -36,6 +40,17 @@ pub struct TaskGuest {
 pub enum TaskCode {
     StepTask(Arc<StepTaskPre<InstanceState>>),
     Job(Arc<JobCode>),
+}
+
+impl TaskCode {
+    /// The code of a step task or a job; none of another kind.
+    pub fn of(code: GuestCode) -> Option<Self> {
+        match code {
+            GuestCode::StepTask(code) => Some(TaskCode::StepTask(code)),
+            GuestCode::Job(code) => Some(TaskCode::Job(code)),
+            GuestCode::Game(_) | GuestCode::Thinker(_) => None,
+        }
+    }
 }
 
 /// A game or a thinker, where it makes no difference which.
@@ -46,6 +61,8 @@ trait Living {
     fn start(&mut self, stage: &mut StageSlot, occasion: Occasion, saved: Option<Vec<u8>>);
     fn restart(&mut self, stage: &mut StageSlot);
     fn save(&mut self, stage: &mut StageSlot) -> Option<Vec<u8>>;
+    fn inheritance(&mut self, stage: &mut StageSlot, former: Option<Vec<u8>>) -> Inheritance;
+    fn take_returned(&mut self) -> Option<Returned>;
 }
 
 impl<C: ResidentCode> Living for Resident<C> {
@@ -71,6 +88,14 @@ impl<C: ResidentCode> Living for Resident<C> {
 
     fn save(&mut self, stage: &mut StageSlot) -> Option<Vec<u8>> {
         Resident::save(self, stage).map(<[u8]>::to_vec)
+    }
+
+    fn inheritance(&mut self, stage: &mut StageSlot, former: Option<Vec<u8>>) -> Inheritance {
+        Resident::inheritance(self, stage, former)
+    }
+
+    fn take_returned(&mut self) -> Option<Returned> {
+        Resident::take_returned(self)
     }
 }
 
@@ -99,25 +124,44 @@ pub struct Guests {
 }
 
 impl Guests {
-    /// Adds a guest that was loaded.
-    pub fn add(&mut self, engine: &LoopEngine, identity: Arc<Identity>, code: GuestCode, config: String) {
+    /// Adds a guest: without code where its file was refused.
+    pub fn add(
+        &mut self,
+        engine: &LoopEngine,
+        kind: GuestKind,
+        identity: Arc<Identity>,
+        code: Option<GuestCode>,
+        config: String,
+    ) {
         let id = identity.id;
         let engine = engine.clone();
-        let code = match code {
-            GuestCode::Game(code) => {
+        match kind {
+            GuestKind::Game => {
+                let code = code.and_then(GuestCode::game);
                 self.games.insert(id, Resident::new(engine, identity, code, config));
-                return;
             }
-            GuestCode::Thinker(code) => {
+            GuestKind::Thinker => {
+                let code = code.and_then(GuestCode::thinker);
                 self.thinkers.insert(ThinkerId(id.0), Resident::new(engine, identity, code, config));
-                return;
             }
-            GuestCode::StepTask(code) => TaskCode::StepTask(code),
-            GuestCode::Job(code) => TaskCode::Job(code),
-        };
-        let limits = &identity.limits;
-        let supervisor = Supervisor::new(limits.max_failures, limits.failure_window());
-        self.tasks.insert(id, TaskGuest { identity, code, started: 0, supervisor });
+            GuestKind::StepTask | GuestKind::Job => {
+                let supervisor = identity.supervisor();
+                let code = code.and_then(TaskCode::of);
+                self.tasks.insert(id, TaskGuest { identity, code, started: 0, supervisor, probation: None });
+            }
+            // None is among the guests of the loop.
+            GuestKind::Service => {}
+        }
+    }
+
+    /// What new code of a game or a thinker is to carry on; see [`Resident::inheritance`].
+    pub fn inheritance(&mut self, id: GuestId, stage: &mut StageSlot, former: Option<Vec<u8>>) -> Option<Inheritance> {
+        Some(self.living_mut(id)?.inheritance(stage, former))
+    }
+
+    /// That the old code of a game or a thinker has come back by itself, once for each time.
+    pub fn take_returned(&mut self, id: GuestId) -> Option<Returned> {
+        self.living_mut(id)?.take_returned()
     }
 
     /// The name of a game or a thinker, for the log.
@@ -154,6 +198,11 @@ impl Guests {
         }
     }
 
+    /// Whether this game or thinker has an instance.
+    pub fn is_running(&self, id: GuestId) -> bool {
+        self.living(id).is_some_and(Living::is_running)
+    }
+
     /// Whether this game has no instance but will get another.
     pub fn is_waiting(&self, id: GuestId) -> bool {
         self.games.get(&id).is_some_and(Resident::wants_restart)
@@ -187,7 +236,7 @@ impl HostSimulation {
     }
 
     /// A first `init` is kept together with what it did: it is not repeated, in whatever run of the host.
-    fn note_first_init(&mut self, id: GuestId) {
+    pub(super) fn note_first_init(&mut self, id: GuestId) {
         let Some(guest) = self.guests.living(id).filter(|guest| guest.is_running()) else { return };
         let name = Arc::clone(&guest.identity().name);
         if self.guests.uninitialised.remove(&id) {
@@ -197,6 +246,7 @@ impl HostSimulation {
 
     /// After a call of a guest: if it has lost its instance and may have another, a timer is set for that.
     pub(super) fn look_after(&mut self, id: GuestId, cx: &mut Cx<'_>) {
+        self.tell_of_return(id);
         let Some(guest) = self.guests.living(id) else { return };
         if !guest.wants_restart() {
             let is_disabled = !guest.is_running();

@@ -138,7 +138,7 @@ impl HostSimulation {
             game.call_on_timer(store, id, &timer.name, &timer.payload, runs)
         });
         match fired {
-            Err(CallError::NotRunning) => self.drop_timers_of_disabled(timer.guest, cx),
+            Err(CallError::NotRunning) => self.drop_timers_of(timer.guest, cx),
             Err(CallError::Unkept) => {
                 self.stage().timers.put_back(id, timer);
                 self.held_timers.push(id, missed);
@@ -182,8 +182,8 @@ impl HostSimulation {
         }
     }
 
-    /// A guest that will not run again needs no timers.
-    fn drop_timers_of_disabled(&mut self, guest: GuestId, cx: &mut Cx<'_>) {
+    /// Takes all timers of a guest back: one that will not run again needs none.
+    pub(super) fn drop_timers_of(&mut self, guest: GuestId, cx: &mut Cx<'_>) {
         let stage = self.stage();
         for id in stage.timers.of_guest(guest) {
             if let Some(on_wheel) = stage.timers.remove(id).and_then(|timer| timer.on_wheel) {

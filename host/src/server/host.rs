@@ -14,11 +14,14 @@ use super::bell::Bell;
 use super::board::{Board, HostStatus, StatusReader};
 use super::committing::Committing;
 use super::config::{Config, Invalid};
+use super::generations::Generations;
 use super::operator::Control;
 use super::outbox::Outbox;
 use super::router::Router;
 use super::services::RunningServices;
 use super::simulation::{HostSimulation, Item, TimerNames};
+use super::swapper::{Swapper, generations_in};
+use super::swaps::Swaps;
 use crate::admin::{BoundControlPort, ControlPort, ControlPortError, DataDir, DataDirError};
 use crate::clock::SharedClock;
 use crate::guest::{EngineError, LoopEngine};
@@ -126,8 +129,12 @@ impl Host {
         )?;
         let store = open(data_dir.path())?;
         let mut stored = store.load()?;
-        let loaded = assembly::load_guests(config, &engine)?;
-        let running_services = RunningServices::load(config, loaded.len() as u32, cache_folder.as_deref(), &clock)?;
+        let generations = Arc::new(Generations::open(generations_in(data_dir.path()), config.swap.keep));
+        let loaded = assembly::load_guests(config, &engine, &generations)?;
+        let identities: Vec<_> = loaded.iter().map(|guest| Arc::clone(&guest.identity)).collect();
+        let (returned, returns) = tokio::sync::mpsc::unbounded_channel();
+        let running_services =
+            RunningServices::load(config, loaded.len() as u32, cache_folder.as_deref(), &clock, &generations)?;
         let services = running_services.handle().clone();
         let of_loop = loaded.iter().map(|guest| Arc::clone(&guest.identity.counters));
         let counters = of_loop.chain(running_services.counters.iter().cloned()).collect();
@@ -143,7 +150,7 @@ impl Host {
         let outbox = Outbox::new(connections.clone(), gate_options.max_backlog_bytes());
         let committing = Committing::new(writer.clone(), config.store.max_pending_batches);
         let parts = Parts {
-            engine,
+            engine: engine.clone(),
             services: services.clone(),
             connections: connections.clone(),
             bell: bell.clone(),
@@ -151,6 +158,7 @@ impl Host {
             outbox,
             reader: reader.clone(),
             board: Arc::clone(&board),
+            swaps: Swaps::new(config.swap.clone(), returned),
         };
         let simulation = assembly::simulation(config, parts, stored, loaded)?;
         let routing = simulation.routing(config);
@@ -160,6 +168,8 @@ impl Host {
         name_timers(&mut core);
         bell.hang(core.handle());
         let game_loop = GameLoop::start(core).map_err(StartError::Thread)?;
+        let (handle, io) = (game_loop.handle().clone(), runtime.handle());
+        let swapper = Swapper::start(config, engine, identities, generations, handle, returns, io);
         let status = StatusReader {
             handle: game_loop.handle().clone(),
             board,
@@ -167,6 +177,7 @@ impl Host {
             services: services.clone(),
             lateness,
             writer: writer.clone(),
+            swapper: swapper.clone(),
             guests: counters,
             started: clock.now(),
             clock,
@@ -176,6 +187,7 @@ impl Host {
             status: status.clone(),
             handle: game_loop.handle().clone(),
             services: services.clone(),
+            swapper,
             reader: reader.clone(),
             writer: writer.clone(),
         });

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::bell::Bell;
 use crate::guest::GuestId;
-use crate::service::{Answer, Handle, Member, Message, ServiceError, Services};
+use crate::service::{Answer, Handle, Member, MemberKind, Message, ServiceError, Services};
 
 /// Messages that are taken out of a mailbox at one time. They count no more there, so they are few.
 const TAKEN_AT_ONCE: usize = 64;
@@ -85,13 +85,7 @@ impl Inboxes {
     pub fn new(services: Services, members: &FxHashMap<GuestId, Arc<Member>>, replies: Replies) -> Self {
         let mut order: Vec<GuestId> = members.keys().copied().collect();
         order.sort_unstable();
-        let inbox = |member: &Arc<Member>| Inbox {
-            member: Arc::clone(member),
-            messages: VecDeque::new(),
-            replies: VecDeque::new(),
-            reply_is_next: true,
-        };
-        let of = members.iter().map(|(game, member)| (*game, inbox(member))).collect();
+        let of = members.iter().map(|(game, member)| (*game, Inbox::new(Arc::clone(member)))).collect();
         let waker = Waker::from(Arc::new(replies.bell.clone()));
         Self { services, replies, of, closed: FxHashMap::default(), order: order.into(), waker }
     }
@@ -157,9 +151,22 @@ impl Inboxes {
         self.services.remove(&inbox.member, inbox.messages, why);
         self.services.free_names(inbox.member.handle);
     }
+
+    /// A game that was [closed](Self::close) runs again: it has its handle, and its name where that is free.
+    pub fn open(&mut self, game: GuestId, name: &str) -> Option<Arc<Member>> {
+        let handle = self.closed.remove(&game)?;
+        let member = self.services.add_member_as(handle, MemberKind::Game, name);
+        self.of.insert(game, Inbox::new(Arc::clone(&member)));
+        self.order.push_back(game);
+        Some(member)
+    }
 }
 
 impl Inbox {
+    fn new(member: Arc<Member>) -> Self {
+        Self { member, messages: VecDeque::new(), replies: VecDeque::new(), reply_is_next: true }
+    }
+
     /// Sees to it that the next message is at hand. Whether there is anything; if not, the waker is called once there is.
     fn fill(&mut self, waker: &Waker) -> bool {
         if self.messages.is_empty() {

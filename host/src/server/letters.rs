@@ -61,6 +61,11 @@ impl Letters {
         self.members.iter().map(|(game, member)| (*game, member))
     }
 
+    /// A game is known as this member from here on, under the handle that it had.
+    pub fn know_member(&mut self, game: GuestId, member: Arc<Member>) {
+        self.members.insert(game, member);
+    }
+
     /// Gives a packet back to the gate whose connection is no longer that game's; false where it is.
     pub fn give_back(&self, game: GuestId, connection: u64, packet: &Bytes) -> bool {
         match (self.services.gate(), self.members.get(&game)) {

@@ -8,7 +8,7 @@ use super::inboxes::Incoming;
 use super::letters::Outgoing;
 use super::simulation::{Cx, HostSimulation};
 use crate::guest::contract::sim::services::Message as Told;
-use crate::guest::{CallError, GuestId, Resident};
+use crate::guest::{CallError, GuestId, GuestState, Resident};
 use crate::service::{Answer, Message, ServiceError, answer_of};
 
 /// Time of one turn for messages, looked at between two of them.
@@ -86,12 +86,24 @@ impl HostSimulation {
         self.stage().letters.request_is_over(game);
     }
 
-    /// A game is disabled: whoever has sent it something that it has not handled is told.
+    /// A game will not run, unless new code comes: whoever has sent it something that it has not handled is told.
     pub(super) fn close_inbox(&mut self, game: GuestId) {
         let name = self.guests.name(game).unwrap_or("the game");
-        let why = ServiceError::Failed(format!("{name} is disabled: it failed too often"));
+        let why = match self.guests.games.get(&game).map(|game| game.identity().counters.state()) {
+            Some(GuestState::Refused) => "does not run: its file was refused",
+            _ => "is disabled: it failed too often",
+        };
+        let why = ServiceError::Failed(format!("{name} {why}"));
         self.inboxes.close(game, &why);
         self.stage().letters.forget(game);
+    }
+
+    /// A game that did not run does so again: it can be sent to, under its handle and its name.
+    pub(super) fn open_inbox(&mut self, game: GuestId) {
+        let Some(name) = self.guests.name(game) else { return };
+        if let Some(member) = self.inboxes.open(game, name) {
+            self.letters.know_member(game, member);
+        }
     }
 }
 

@@ -21,6 +21,7 @@ mod effects;
 mod event_orders;
 mod event_pages;
 mod events;
+mod generations;
 mod guests;
 mod handlers;
 mod held_timers;
@@ -36,6 +37,8 @@ mod service_view;
 mod services;
 mod set_aside;
 mod simulation;
+mod swapper;
+mod swaps;
 mod tasks;
 mod thinking;
 

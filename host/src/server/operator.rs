@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::board::StatusReader;
 use super::event_orders::{Decision, EventOrder};
 use super::simulation::Item;
+use super::swapper::Swapper;
 use crate::admin::{ControlError, HostControl, LostMessages, ServiceList};
 use crate::guest::{Generation, Swapped};
 use crate::service::{Handle, Member, MemberKind, Services};
@@ -21,6 +22,7 @@ pub(super) struct Control {
     pub(super) status: StatusReader,
     pub(super) handle: LoopHandle<Item>,
     pub(super) services: Services,
+    pub(super) swapper: Swapper,
     pub(super) reader: Reader,
     pub(super) writer: Writer,
 }
@@ -74,16 +76,16 @@ impl HostControl for Control {
         Ok(member.handle.0)
     }
 
-    async fn swap(&self, guest: String, _file: PathBuf) -> Result<Swapped, ControlError> {
-        Err(ControlError::SwapRefused { guest, reason: "swaps come with the next change".to_owned() })
+    async fn swap(&self, guest: String, file: PathBuf) -> Result<Swapped, ControlError> {
+        self.swapper.swap(guest, file).await
     }
 
     async fn swap_back(&self, guest: String) -> Result<Swapped, ControlError> {
-        Err(ControlError::SwapRefused { guest, reason: "swaps come with the next change".to_owned() })
+        self.swapper.swap_back(guest).await
     }
 
     async fn history(&self, guest: String) -> Result<Vec<Generation>, ControlError> {
-        Err(ControlError::SwapRefused { guest, reason: "swaps come with the next change".to_owned() })
+        self.swapper.history(&guest)
     }
 
     async fn events(&self, query: EventQuery) -> Result<Page<ListedEvent>, ControlError> {

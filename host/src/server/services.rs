@@ -9,8 +9,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::runtime::Runtime;
 
-use super::assembly::{identity, read_guest, told};
+use super::assembly::{begin, identity, read_guest};
 use super::config::Config;
+use super::generations::Generations;
 use super::host::StartError;
 use crate::clock::SharedClock;
 use crate::guest::{GuestCounters, GuestId, GuestKind, GuestSettings, GuestState};
@@ -34,6 +35,7 @@ impl RunningServices {
         first_id: u32,
         cache_folder: Option<&Path>,
         clock: &SharedClock,
+        generations: &Generations,
     ) -> Result<Self, StartError> {
         let runtime = runtime(config).map_err(StartError::Thread)?;
         let settings: Vec<&GuestSettings> =
@@ -46,7 +48,7 @@ impl RunningServices {
             let engine = ServiceEngine::for_guests(of, &config.guest, limit, cache_folder, Arc::clone(clock))?;
             for (place, settings) in settings.into_iter().enumerate() {
                 let id = GuestId(first_id + place as u32);
-                let (guest, counted) = load(config, settings, id, &engine)?;
+                let (guest, counted) = load(config, settings, id, &engine, generations)?;
                 counters.push(counted);
                 guests.extend(guest);
             }
@@ -100,11 +102,12 @@ fn load(
     settings: &GuestSettings,
     id: GuestId,
     engine: &ServiceEngine,
+    generations: &Generations,
 ) -> Result<(Option<ServiceGuest>, Arc<GuestCounters>), StartError> {
     let bytes = read_guest(settings)?;
     let identity = Arc::new(identity(id, settings, config, engine.limits(), engine.clock()));
     let counters = Arc::clone(&identity.counters);
-    let code = told(settings, &identity, || code::load(engine, settings, &bytes));
+    let code = begin(generations, settings, &bytes, &identity, |bytes| code::load(engine, settings, bytes));
     if code.is_some() {
         counters.set_state(GuestState::Running);
     }

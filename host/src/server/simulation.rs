@@ -19,6 +19,7 @@ use super::inboxes::Inboxes;
 use super::letters::Letters;
 use super::outbox::Outbox;
 use super::set_aside::SetAside;
+use super::swaps::{SwapOrder, Swaps};
 use super::tasks::{Ended, RunningTask};
 use super::thinking::Thinking;
 use crate::guest::{Committed, GuestId, LoopEngine, Stage, StageSlot};
@@ -39,6 +40,8 @@ pub enum Item {
     CancelTask { task: u64, reply: Reply<bool> },
     /// An operator decides about an event.
     Event(EventOrder),
+    /// New code for a guest.
+    Swap(SwapOrder),
     /// An operator wants everything saved. The answer comes when it is on disk.
     Checkpoint { reply: Reply<()> },
     /// Save everything: the last item there is.
@@ -102,6 +105,7 @@ pub struct HostSimulation {
     pub(super) set_aside: SetAside,
     /// Guests' timers that fired while nothing could be run.
     pub(super) held_timers: HeldTimers,
+    pub(super) swaps: Swaps,
     /// Given before the loop starts.
     pub(super) names: Option<TimerNames>,
     pub(super) checkpoint_interval: Duration,
@@ -157,6 +161,7 @@ impl crate::sim::Simulation for HostSimulation {
             Item::Connected { .. } | Item::Packet { .. } | Item::Disconnected { .. } => self.run_or_set_aside(item, cx),
             Item::CancelTask { task, reply } => reply.send(self.cancel_task(task, cx)),
             Item::Event(order) => self.event_order(order, cx),
+            Item::Swap(order) => self.swap_order(order, cx),
             Item::Checkpoint { reply } => self.begin_checkpoint(Some(reply), cx),
             Item::Finish => {
                 self.finish_set_aside(cx);

@@ -8,7 +8,10 @@ use super::guests::TaskCode;
 use super::simulation::{Cx, HostSimulation};
 use crate::guest::contract::sim::stepping::StepResult;
 use crate::guest::contract::sim::tasks::TaskFailure;
-use crate::guest::{CallError, GuestId, JobRun, NewTask, Slice, StepTaskRun, Verdict};
+use crate::guest::contract::step_task::StepTaskPre;
+use crate::guest::{
+    CallError, GuestId, InstanceState, JobRun, NewTask, Probation, Returned, Slice, StepTaskRun, Verdict,
+};
 use crate::sim::{Step, StepBudget, Task, TaskEnd, TaskId};
 
 /// A task that runs.
@@ -31,7 +34,8 @@ impl HostSimulation {
     /// Starts a task that a handler has asked for.
     pub(super) fn start_task(&mut self, new: NewTask, cx: &mut Cx<'_>) {
         let NewTask { id, owner, guest, arguments } = new;
-        let Some(task_guest) = self.guests.tasks.get_mut(&guest) else {
+        let task_guest = self.guests.tasks.get_mut(&guest);
+        let Some((task_guest, code)) = task_guest.and_then(|it| it.code.clone().map(|code| (it, code))) else {
             let reason = "the guest is disabled".to_owned();
             self.task_ended(owner, id, Err(TaskFailure::Crashed(reason)));
             return;
@@ -39,13 +43,15 @@ impl HostSimulation {
         task_guest.started += 1;
         let number = task_guest.started;
         let identity = &task_guest.identity;
+        let generation = identity.counters.generation();
         let guest_name = Arc::clone(&identity.name);
         let name = format!("{guest_name} {id}");
-        let work = match &task_guest.code {
-            TaskCode::StepTask(_) => Work::ToStart { number, arguments },
-            TaskCode::Job(code) => Work::Job(Box::new(JobRun::start(&self.engine, code, identity, number, arguments))),
+        // It runs to its end on the code that it was started with.
+        let work = match code {
+            TaskCode::StepTask(code) => Work::ToStart { code, number, arguments },
+            TaskCode::Job(code) => Work::Job(Box::new(JobRun::start(&self.engine, &code, identity, number, arguments))),
         };
-        match cx.tasks.spawn(GuestTask { id, owner, guest, name, work }) {
+        match cx.tasks.spawn(GuestTask { id, owner, guest, generation, name, work }) {
             Ok(in_dispatcher) => {
                 self.running_tasks.insert(id, RunningTask { owner, guest: guest_name, in_dispatcher });
                 self.tasks_changed = true;
@@ -93,13 +99,25 @@ impl HostSimulation {
         self.ended_tasks.splice(..0, waiting);
     }
 
-    /// Notes that a task of this guest failed; a guest that fails too often starts no more.
-    fn task_guest_failed(&mut self, guest: GuestId, now: Duration) {
+    /// Notes that a task which ran that generation of its guest's code has failed. A guest that fails too often starts no
+    /// more, or is back at the code that it had before.
+    fn task_guest_failed(&mut self, guest: GuestId, generation: u64, reason: &str, now: Duration) {
         self.spent = true;
         let Some(task_guest) = self.guests.tasks.get_mut(&guest) else { return };
-        if task_guest.supervisor.failed(now) == Verdict::Disable {
+        let counters = &task_guest.identity.counters;
+        if generation != counters.generation() {
+            return;
+        }
+        if let Some((code, to)) = Probation::failed(&mut task_guest.probation, now) {
+            counters.set_generation(to);
+            task_guest.code = Some(code);
+            task_guest.supervisor = task_guest.identity.supervisor();
+            let returned = Returned { from: generation, to, reason: reason.to_owned() };
+            returned.log(&task_guest.identity.name);
+            self.swaps.tell_of_return(guest, returned);
+        } else if task_guest.supervisor.failed(now) == Verdict::Disable {
             task_guest.identity.disable();
-            self.guests.tasks.remove(&guest);
+            task_guest.code = None;
             self.stage().task_guests.retain(|_, id| *id != guest);
         }
     }
@@ -110,6 +128,8 @@ struct GuestTask {
     id: u64,
     owner: GuestId,
     guest: GuestId,
+    /// The version of its guest's code that it runs.
+    generation: u64,
     name: String,
     work: Work,
 }
@@ -117,6 +137,7 @@ struct GuestTask {
 enum Work {
     /// A step task before its first step.
     ToStart {
+        code: Arc<StepTaskPre<InstanceState>>,
         number: u64,
         arguments: Vec<u8>,
     },
@@ -155,9 +176,13 @@ impl Task<HostSimulation> for GuestTask {
 impl GuestTask {
     fn advance(&mut self, budget: StepBudget, simulation: &mut HostSimulation) -> Progress {
         match &mut self.work {
-            Work::ToStart { number, arguments } => {
-                let (number, arguments) = (*number, std::mem::take(arguments));
-                let run = start_step_task(self.guest, number, &arguments, simulation).map_err(Err)?;
+            Work::ToStart { code, number, arguments } => {
+                let Some(task_guest) = simulation.guests.tasks.get(&self.guest) else {
+                    return Err(Err(CallError::NotRunning));
+                };
+                let (identity, arguments) = (&task_guest.identity, std::mem::take(arguments));
+                let (engine, stage) = (&simulation.engine, &mut simulation.stage);
+                let run = StepTaskRun::start(engine, code, identity, *number, stage, &arguments).map_err(Err)?;
                 self.work = Work::StepTask(Box::new(run));
                 Ok(Step::InProgress)
             }
@@ -190,8 +215,8 @@ impl GuestTask {
                 (Step::Failed(anyhow::anyhow!(message.clone())), Err(TaskFailure::Failed(message)))
             }
             Err(error) => {
-                simulation.task_guest_failed(self.guest, cx.clock.now());
                 let message = error.to_string();
+                simulation.task_guest_failed(self.guest, self.generation, &message, cx.clock.now());
                 (Step::Failed(error.into()), Err(TaskFailure::Crashed(message)))
             }
         };
@@ -199,15 +224,4 @@ impl GuestTask {
         simulation.go_on(cx);
         step
     }
-}
-
-fn start_step_task(
-    guest: GuestId,
-    number: u64,
-    arguments: &[u8],
-    simulation: &mut HostSimulation,
-) -> Result<StepTaskRun, CallError> {
-    let Some(task_guest) = simulation.guests.tasks.get(&guest) else { return Err(CallError::NotRunning) };
-    let TaskCode::StepTask(code) = &task_guest.code else { return Err(CallError::NotRunning) };
-    StepTaskRun::start(&simulation.engine, code, &task_guest.identity, number, &mut simulation.stage, arguments)
 }

@@ -138,7 +138,12 @@ impl Services {
     /// Adds a member that is no service: a game, or a part of the host, which reads the mailbox itself. It has its label as
     /// a name, where that is free.
     pub fn add_member(&self, kind: MemberKind, label: &str) -> Arc<Member> {
-        let member = Arc::new(Member::new(self.new_handle(), kind, Arc::from(label), self.new_mailbox()));
+        self.add_member_as(self.new_handle(), kind, label)
+    }
+
+    /// The same under a handle that only this member has had.
+    pub fn add_member_as(&self, handle: Handle, kind: MemberKind, label: &str) -> Arc<Member> {
+        let member = Arc::new(Member::new(handle, kind, Arc::from(label), self.new_mailbox()));
         self.shared.directory.insert(member.handle, Arc::clone(&member));
         if let Err(error) = self.shared.names.register(label, member.handle) {
             tracing::warn!(name = label, "a name is not given: {}", describe(&error));
