@@ -157,7 +157,7 @@ pub fn example(name: &str, kind: &str) -> Guest {
     Guest::new(name, kind, built(&workspace().join("guests"), name))
 }
 
-fn built(folder: &Path, package: &str) -> PathBuf {
+pub(crate) fn built(folder: &Path, package: &str) -> PathBuf {
     let file = folder.join(format!("build/{package}.wasm"));
     assert!(
         file.is_file(),

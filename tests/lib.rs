@@ -3,6 +3,7 @@
 //!
 //! Nothing here sleeps to let things settle: whoever waits, waits for a condition and gives up after [`PATIENCE`].
 
+mod changeling;
 mod client;
 mod config;
 mod echo;
@@ -15,6 +16,7 @@ mod random;
 
 use std::time::Duration;
 
+pub use changeling::version;
 pub use client::{Client, PAUSE};
 pub use config::{Config, Guest, example, helpful, hostile, ledger, tests_folder, workspace};
 pub use echo::Echo;

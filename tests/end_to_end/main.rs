@@ -22,5 +22,6 @@ mod operating_services;
 mod restarts;
 mod starts;
 mod strangers;
+mod swaps;
 mod transactions;
 mod wasi;

@@ -100,6 +100,8 @@ fn what_a_guest_saved_outlives_a_run_in_which_it_was_refused() {
 
     let broken = world.write("broken.wasm", "not a guest");
     world.configure(&Config::new().guest(Guest::new("game", "game", broken.display().to_string())));
+    // With what ran last it would run.
+    std::fs::remove_dir_all(world.data_dir().join("generations")).unwrap();
     let host = world.serve();
     assert_eq!(guest(&host.status(), "game")["state"], "refused");
     host.stop();

@@ -106,27 +106,45 @@ impl<C: ResidentCode> Resident<C> {
         &mut self,
         slot: &mut StageSlot,
         what: &'static str,
-        call: impl FnOnce(&C::Bindings, &mut Store<InstanceState>) -> wasmtime::Result<Result<R, String>>,
+        call: impl Fn(&C::Bindings, &mut Store<InstanceState>) -> wasmtime::Result<Result<R, String>>,
     ) -> Result<R, CallError> {
         self.call_blaming(Blame::Guest, slot, what, call)
     }
 
     /// [`call`](Self::call), with a word on whom a failure is counted against.
+    ///
+    /// Where code on probation fails the call is made once more, by a fresh instance or by the old code if that has come
+    /// back: what failed has left no trace, and whoever waits is answered all the same.
     pub fn call_blaming<R>(
         &mut self,
         blame: Blame,
         slot: &mut StageSlot,
         what: &'static str,
-        call: impl FnOnce(&C::Bindings, &mut Store<InstanceState>) -> wasmtime::Result<Result<R, String>>,
+        call: impl Fn(&C::Bindings, &mut Store<InstanceState>) -> wasmtime::Result<Result<R, String>>,
     ) -> Result<R, CallError> {
-        let result = match &mut self.instance {
-            None => return Err(CallError::NotRunning),
-            Some(instance) => transaction(instance, slot, what, self.identity.limits.deadline(), call),
-        };
-        if let Err(error) = &result {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let result = match &mut self.instance {
+                None => return Err(CallError::NotRunning),
+                Some(instance) => transaction(instance, slot, what, self.identity.limits.deadline(), &call),
+            };
+            let Err(error) = &result else { return result };
+            let was_on_probation = self.is_on_probation();
             self.note(blame, slot, what, error);
+            let has_come_back = was_on_probation && self.returned.is_some();
+            let is_tried_again = blame == Blame::Guest
+                && !error.keeps_instance()
+                && self.instance.is_some()
+                && (has_come_back || (was_on_probation && attempts == 1));
+            if !is_tried_again {
+                return result;
+            }
         }
-        result
+    }
+
+    fn is_on_probation(&self) -> bool {
+        Probation::is_on(self.probation.as_ref(), self.engine.clock().now())
     }
 
     fn note(&mut self, blame: Blame, slot: &mut StageSlot, what: &'static str, error: &CallError) {
@@ -181,7 +199,7 @@ impl<C: ResidentCode> Resident<C> {
     fn judge(&mut self, what: &'static str, error: &CallError) -> Verdict {
         log_failure(&self.identity, what, error);
         let now = self.engine.clock().now();
-        if let Some(before) = Probation::failed(&mut self.probation, now) {
+        if let Some(before) = Probation::failed(&mut self.probation, now, matches!(error, CallError::Deadline { .. })) {
             self.go_back(before, format!("{what}: {error}"));
             return Verdict::Replace;
         }

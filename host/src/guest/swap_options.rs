@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct SwapOptions {
     /// How long new code is on probation.
     pub probation_s: u64,
-    /// Failures of new code within its probation that bring the old code back.
+    /// Failures of new code within its probation that bring the old code back. A call beyond its deadline is enough.
     pub max_failures: u32,
     /// How long requests that a service has in hand may take on the old instance. Those that take longer end with an error.
     pub drain_ms: u64,
@@ -20,7 +20,7 @@ pub struct SwapOptions {
 
 impl Default for SwapOptions {
     fn default() -> Self {
-        Self { probation_s: 30, max_failures: 3, drain_ms: 5000, keep: 5 }
+        Self { probation_s: 30, max_failures: 2, drain_ms: 5000, keep: 5 }
     }
 }
 

@@ -24,7 +24,7 @@ impl HostSimulation {
         game: GuestId,
         what: &'static str,
         cx: &mut Cx<'_>,
-        call: impl FnOnce(&Game, &mut Store<InstanceState>) -> Answer<T>,
+        call: impl Fn(&Game, &mut Store<InstanceState>) -> Answer<T>,
     ) -> Result<T, CallError> {
         self.handle_blaming(Blame::Guest, game, what, cx, call)
     }
@@ -36,11 +36,15 @@ impl HostSimulation {
         game: GuestId,
         what: &'static str,
         cx: &mut Cx<'_>,
-        call: impl FnOnce(&Game, &mut Store<InstanceState>) -> Answer<T>,
+        call: impl Fn(&Game, &mut Store<InstanceState>) -> Answer<T>,
     ) -> Result<T, CallError> {
         self.prepare_handler(cx);
         let Some(running) = self.guests.game(game) else { return Err(CallError::NotRunning) };
         let result = running.call_blaming(blame, &mut self.stage, what, call);
+        let returned = running.take_returned();
+        if let Some(returned) = returned {
+            self.swaps.tell_of_return(game, returned);
+        }
         self.after_handler(cx);
         if matches!(result, Err(ref error) if !error.keeps_instance()) {
             self.spent = true;

@@ -108,7 +108,7 @@ impl HostSimulation {
         if generation != counters.generation() {
             return;
         }
-        if let Some((code, to)) = Probation::failed(&mut task_guest.probation, now) {
+        if let Some((code, to)) = Probation::failed(&mut task_guest.probation, now, false) {
             counters.set_generation(to);
             task_guest.code = Some(code);
             task_guest.supervisor = task_guest.identity.supervisor();

@@ -216,6 +216,9 @@ impl HostSimulation {
         }
         match batch.think(guest, &mut self.stage, cx.clock.now()) {
             Ok(intents) => {
+                if let Some(returned) = guest.take_returned() {
+                    self.swaps.tell_of_return(GuestId(thinker.0), returned);
+                }
                 self.apply(&intents, cx);
                 Ok(())
             }

@@ -336,7 +336,7 @@ fn an_unknown_key_is_refused_also_where_no_loader_looks() {
     let mut shape = full_shape();
     let tables: Vec<String> =
         shape.as_object().unwrap().keys().filter(|key| shape[*key].is_object()).cloned().collect();
-    assert_eq!(tables.len(), 12);
+    assert_eq!(tables.len(), 13);
     serde_json::from_value::<Config>(shape.clone()).unwrap();
     for table in tables {
         shape[&table]["budget"] = 5.into();
