@@ -40,6 +40,13 @@ crash ROUNDS="100":
     {{host}} guest build tests/guests >&2
     WHEELHOUSE_CRASH_ROUNDS="$1" cargo test --release --workspace --test end_to_end crash:: -- --nocapture
 
+# Swap guests of an optimised host under load, and print how long the loop paused for it: just swaps 200
+swaps SWAPS="200" CLIENTS="100" NPCS="10000":
+    cargo build --release --workspace --bins --tests
+    {{host}} guest build tests/guests >&2
+    WHEELHOUSE_SWAPS="$1" WHEELHOUSE_SWAP_CLIENTS="$2" WHEELHOUSE_SWAP_NPCS="$3" \
+        cargo test --release --workspace --test end_to_end swaps_under_load:: -- --nocapture
+
 # Run the benchmarks, which print tables with peers measured in the same run: just bench thinking
 bench *ARGS:
     cargo build --release --workspace --bins --benches

@@ -23,5 +23,6 @@ mod restarts;
 mod starts;
 mod strangers;
 mod swaps;
+mod swaps_under_load;
 mod transactions;
 mod wasi;
