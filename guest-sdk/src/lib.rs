@@ -76,6 +76,7 @@ pub mod async_calls;
 pub mod async_service;
 pub mod bindings;
 pub mod calls;
+mod carried;
 pub mod clock;
 mod config;
 mod duration;

@@ -13,7 +13,7 @@ use crate::bindings::bulk_service as exports;
 use crate::bindings::services::Message as ContractMessage;
 use crate::instance::{self, Hosted};
 use crate::message::Message;
-use crate::{Refusal, actor, clock, config, objects};
+use crate::{Refusal, actor, carried, clock, objects};
 
 /// An actor outside the loop, with a handle and a mailbox. It handles one message after another; while it waits for
 /// somebody's answer with [`calls`](crate::calls), its own mailbox waits too. This is the cheap kind of service: messages
@@ -23,10 +23,12 @@ use crate::{Refusal, actor, clock, config, objects};
 /// where its configuration has `start = true`. Nothing that a service does is rolled back when it fails, and it sees
 /// nothing of the world: for that it asks the game, whose name is a service's name like others.
 ///
-/// **A service that is started again begins anew**, with `init` and the arguments of its first launch, under its names:
-/// hosts do not save services yet, neither at a restart nor when they stop. What must outlast it belongs to a game, in
-/// [`kv`](crate::kv). That a service can be saved, with the version and the two methods at the end, is a part of the
-/// contract for hosts that will carry it over.
+/// **When its code is swapped** a service goes on with its handle, names, timeouts, subscriptions and clients, and with
+/// this struct as it was: [`init`](Self::init) is not called again, [`restored`](Self::restored) is. Objects that it has
+/// exported are gone with the old code; in `restored` it exports them again, under the same numbers.
+///
+/// **A service that is started again begins anew**, with `init` and the arguments of its first launch, under its names,
+/// whether it failed or the host was started again. What must outlast that belongs to a game, in [`kv`](crate::kv).
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};
@@ -76,14 +78,14 @@ pub trait Service: Serialize + DeserializeOwned + 'static {
     /// Handles a message. Where it wants an answer, the result is the answer; an error is answered too, as `refused`.
     fn handle(&mut self, message: Message) -> Result<Vec<u8>, Refusal>;
 
-    /// The saved form of another version as this one. No host calls it yet.
+    /// The saved form of another version as this one. Refusing it keeps the service on the code that it has.
     fn migrate(version: u32, state: &[u8]) -> Result<Self, Refusal> {
         refuse!("the saved state has version {version}, this service has version {}", Self::STATE_VERSION)
     }
 
-    /// Called after a saved state took the place of what `init` made; by no host yet. `self` is what was saved, `fresh` what `init`
-    /// made: take from it what must not come from the past, such as the configuration.
-    fn restored(&mut self, fresh: Self) {}
+    /// New code has taken over what this service was, in place of [`init`](Self::init). Here it puts in place what is not
+    /// saved: what comes from the configuration, and the objects that it exports.
+    fn restored(&mut self, config: Self::Config) {}
 }
 
 /// Makes a type that implements [`Service`] the guest that this crate compiles to.
@@ -108,7 +110,7 @@ pub struct Exported<S>(PhantomData<S>);
 
 impl<S: Service + Hosted<Instance = S>> exports::Guest for Exported<S> {
     fn init(config: String, arguments: Vec<u8>) -> Result<(), String> {
-        instance::start::<S>(|| S::init(config::parse(&config)?, arguments))
+        instance::start::<S>(|| S::init(carried::config(config)?, arguments))
     }
 
     fn handle(message: ContractMessage) -> Result<Vec<u8>, String> {
@@ -169,16 +171,15 @@ fn deliver(
 
 impl<S: Service + Hosted<Instance = S>> exports::exports::wheelhouse::sim::lifecycle::Guest for Exported<S> {
     fn save() -> Vec<u8> {
-        instance::save::<S>(|service| instance::encode(S::STATE_VERSION, service))
+        instance::save::<S>(|service| carried::save(S::STATE_VERSION, service))
     }
 
     fn restore(state: Vec<u8>) -> Result<(), String> {
-        instance::with_instance::<S, _>(|service| {
-            let saved = instance::read_state(&state, S::STATE_VERSION, S::migrate)?;
-            let fresh = std::mem::replace(service, saved);
-            service.restored(fresh);
-            Ok(())
-        })
+        let restored = carried::restore(&state, S::STATE_VERSION, S::migrate);
+        let (config, mut service): (_, S) = restored.map_err(Refusal::into_message)?;
+        service.restored(config);
+        S::with_slot(|slot| *slot = Some(service));
+        Ok(())
     }
 }
 

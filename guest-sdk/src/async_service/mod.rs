@@ -14,7 +14,7 @@ use crate::bindings::async_service as exports;
 use crate::bindings::services::Message as ContractMessage;
 use crate::instance::{self, Hosted};
 use crate::message::Message;
-use crate::{Refusal, config, objects};
+use crate::{Refusal, carried, objects};
 
 /// An actor that takes the next message while its handlers wait, with [`async_calls`](crate::async_calls). It is for a
 /// service whose answers depend on others' answers and which must stay open meanwhile; otherwise the plain
@@ -31,10 +31,12 @@ use crate::{Refusal, config, objects};
 /// A handler waits for the host only: for answers, or for [`sleep`](crate::async_calls::sleep). To wait for what another
 /// handler does, [defer](crate::actor::defer) the answer and let the other one [reply](crate::actor::reply).
 ///
-/// **A service that is started again begins anew**, with `init` and the arguments of its first launch, under its names:
-/// hosts do not save services yet, neither at a restart nor when they stop. What must outlast it belongs to a game, in
-/// [`kv`](crate::kv). That a service can be saved, with the version and the two methods at the end, is a part of the
-/// contract for hosts that will carry it over.
+/// **When its code is swapped** a service goes on with its handle, names, timeouts, subscriptions and clients, and with
+/// this struct as it was: [`init`](Self::init) is not called again, [`restored`](Self::restored) is. Objects that it has
+/// exported are gone with the old code; in `restored` it exports them again, under the same numbers.
+///
+/// **A service that is started again begins anew**, with `init` and the arguments of its first launch, under its names,
+/// whether it failed or the host was started again. What must outlast that belongs to a game, in [`kv`](crate::kv).
 ///
 /// ```
 /// use std::cell::Cell;
@@ -85,14 +87,14 @@ pub trait AsyncService: Serialize + DeserializeOwned + 'static {
     /// Handles a message. Where it wants an answer, the result is the answer; an error is answered too, as `refused`.
     async fn handle(&self, message: Message<'static>) -> Result<Vec<u8>, Refusal>;
 
-    /// The saved form of another version as this one. No host calls it yet.
+    /// The saved form of another version as this one. Refusing it keeps the service on the code that it has.
     fn migrate(version: u32, state: &[u8]) -> Result<Self, Refusal> {
         refuse!("the saved state has version {version}, this service has version {}", Self::STATE_VERSION)
     }
 
-    /// Called after a saved state took the place of what `init` made; by no host yet. `self` is what was saved, `fresh` what `init`
-    /// made: take from it what must not come from the past, such as the configuration.
-    fn restored(&mut self, fresh: Self) {}
+    /// New code has taken over what this service was, in place of [`init`](Self::init). Here it puts in place what is not
+    /// saved: what comes from the configuration, and the objects that it exports.
+    fn restored(&mut self, config: Self::Config) {}
 }
 
 /// Makes a type that implements [`AsyncService`] the guest that this crate compiles to.
@@ -118,7 +120,7 @@ pub struct Exported<S>(PhantomData<S>);
 impl<S: AsyncService + Hosted<Instance = Rc<S>>> exports::Guest for Exported<S> {
     async fn init(config: String, arguments: Vec<u8>) -> Result<(), String> {
         crate::panic::report_panics();
-        let config = config::parse(&config).map_err(Refusal::into_message)?;
+        let config = carried::config(config).map_err(Refusal::into_message)?;
         let service = S::init(config, arguments).await.map_err(Refusal::into_message)?;
         S::with_slot(|slot| *slot = Some(Rc::new(service)));
         Ok(())
@@ -137,25 +139,14 @@ impl<S: AsyncService + Hosted<Instance = Rc<S>>> exports::Guest for Exported<S> 
 
 impl<S: AsyncService + Hosted<Instance = Rc<S>>> exports::exports::wheelhouse::sim::lifecycle::Guest for Exported<S> {
     fn save() -> Vec<u8> {
-        instance::save::<S>(|service| instance::encode(S::STATE_VERSION, service.as_ref()))
+        instance::save::<S>(|service| carried::save(S::STATE_VERSION, service.as_ref()))
     }
 
     fn restore(state: Vec<u8>) -> Result<(), String> {
-        let saved = instance::read_state(&state, S::STATE_VERSION, S::migrate);
-        let mut saved = saved.map_err(Refusal::into_message)?;
-        S::with_slot(|slot| {
-            let fresh = slot.take().ok_or(instance::NOT_STARTED)?;
-            match Rc::try_unwrap(fresh) {
-                Ok(fresh) => {
-                    saved.restored(fresh);
-                    *slot = Some(Rc::new(saved));
-                    Ok(())
-                }
-                Err(in_use) => {
-                    *slot = Some(in_use);
-                    Err("a state cannot be restored while messages are in hand".into())
-                }
-            }
-        })
+        let restored = carried::restore(&state, S::STATE_VERSION, S::migrate);
+        let (config, mut service): (_, S) = restored.map_err(Refusal::into_message)?;
+        service.restored(config);
+        S::with_slot(|slot| *slot = Some(Rc::new(service)));
+        Ok(())
     }
 }

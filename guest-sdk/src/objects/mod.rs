@@ -81,7 +81,7 @@
 //! | 5 | the object is busy with a call around this one | nothing |
 
 mod answer;
-mod registry;
+pub(crate) mod registry;
 #[macro_use]
 mod remote;
 mod root;

@@ -46,6 +46,16 @@ impl Registry {
     }
 }
 
+/// The last number that was chosen here.
+pub(crate) fn last() -> ObjectId {
+    REGISTRY.with_borrow(|registry| registry.last)
+}
+
+/// Numbers up to that one belong to objects of an earlier instance.
+pub(crate) fn go_on_after(last: ObjectId) {
+    REGISTRY.with_borrow_mut(|registry| registry.last = last);
+}
+
 pub(super) fn withdraw(object: ObjectId) -> bool {
     let withdrawn = REGISTRY.with_borrow_mut(|registry| registry.objects.remove(&object));
     withdrawn.is_some()

@@ -81,8 +81,8 @@ impl AsyncService for Chat {
         }
     }
 
-    fn restored(&mut self, fresh: Self) {
-        self.config = fresh.config;
+    fn restored(&mut self, config: Config) {
+        self.config = config;
     }
 }
 

@@ -1,7 +1,7 @@
 //! A service of the lobby: an in-memory key-value service, found under the name `simpledb`.
 //!
 //! A request is a line of text. `GET KEY` answers the value, or `(none)`; `SET KEY VALUE` answers `OK`. A key is one
-//! word, a value is the rest of the line. What it keeps is kept in memory only: a new instance begins empty.
+//! word, a value is the rest of the line. What it keeps is kept in memory only: one that is started again begins empty.
 //!
 //! Configuration: `max_kb` (16384) is how much it keeps, keys, values and 64 bytes of its own for each key; the guest's
 //! memory limit, `guest.max_memory_mb`, must leave room for that.
@@ -29,12 +29,16 @@ impl Default for Config {
     }
 }
 
-/// Nothing of it is saved: it may hold more than a saved state may be long.
+impl Config {
+    fn max_bytes(&self) -> usize {
+        self.max_kb.saturating_mul(1024)
+    }
+}
+
+/// What it holds goes over to new code, as long as that is no longer than a saved state may be (`guest.max_payload_kb`).
 #[derive(Default, Serialize, Deserialize)]
 struct Database {
-    #[serde(skip)]
     values: BTreeMap<String, String>,
-    #[serde(skip)]
     used_bytes: usize,
     #[serde(skip)]
     max_bytes: usize,
@@ -52,14 +56,14 @@ impl Service for Database {
         self.answer(message.text()?).map(String::into_bytes)
     }
 
-    fn restored(&mut self, fresh: Self) {
-        *self = fresh;
+    fn restored(&mut self, config: Config) {
+        self.max_bytes = config.max_bytes();
     }
 }
 
 impl Database {
     fn new(config: Config) -> Self {
-        Self { max_bytes: config.max_kb.saturating_mul(1024), ..Self::default() }
+        Self { max_bytes: config.max_bytes(), ..Self::default() }
     }
 
     fn answer(&mut self, line: &str) -> Result<String, Refusal> {

@@ -86,8 +86,8 @@ impl Service for Watchdog {
         Ok(Vec::new())
     }
 
-    fn restored(&mut self, fresh: Self) {
-        self.config = fresh.config;
+    fn restored(&mut self, config: Config) {
+        self.config = config;
     }
 }
 

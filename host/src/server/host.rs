@@ -136,6 +136,14 @@ impl Host {
         let running_services =
             RunningServices::load(config, loaded.len() as u32, cache_folder.as_deref(), &clock, &generations)?;
         let services = running_services.handle().clone();
+        let tell_return = returned.clone();
+        services.set_swaps(
+            config.swap.clone(),
+            Box::new(move |guest, back| {
+                // Nobody listens any more when the host stops.
+                let _ = tell_return.send((guest, back));
+            }),
+        );
         let of_loop = loaded.iter().map(|guest| Arc::clone(&guest.identity.counters));
         let counters = of_loop.chain(running_services.counters.iter().cloned()).collect();
         let mut thinkers = Thinkers::of(&loaded);
@@ -169,7 +177,7 @@ impl Host {
         bell.hang(core.handle());
         let game_loop = GameLoop::start(core).map_err(StartError::Thread)?;
         let (handle, io) = (game_loop.handle().clone(), runtime.handle());
-        let swapper = Swapper::start(config, engine, identities, generations, handle, returns, io);
+        let swapper = Swapper::start(config, engine, identities, services.clone(), generations, handle, returns, io);
         let status = StatusReader {
             handle: game_loop.handle().clone(),
             board,

@@ -50,7 +50,7 @@ impl RunningServices {
                 let id = GuestId(first_id + place as u32);
                 let (guest, counted) = load(config, settings, id, &engine, generations)?;
                 counters.push(counted);
-                guests.extend(guest);
+                guests.push(guest);
             }
         }
         let handles = Handles::beginning_at(clock.wall_ms());
@@ -103,7 +103,7 @@ fn load(
     id: GuestId,
     engine: &ServiceEngine,
     generations: &Generations,
-) -> Result<(Option<ServiceGuest>, Arc<GuestCounters>), StartError> {
+) -> Result<(ServiceGuest, Arc<GuestCounters>), StartError> {
     let bytes = read_guest(settings)?;
     let identity = Arc::new(identity(id, settings, config, engine.limits(), engine.clock()));
     let counters = Arc::clone(&identity.counters);
@@ -111,5 +111,5 @@ fn load(
     if code.is_some() {
         counters.set_state(GuestState::Running);
     }
-    Ok((code.map(|code| ServiceGuest::new(engine.clone(), identity, code, settings)), counters))
+    Ok((ServiceGuest::new(engine.clone(), identity, code, settings), counters))
 }

@@ -21,6 +21,7 @@ use crate::guest::{
     EventBook, Fate, Generation, GuestCode, GuestId, GuestSettings, Identity, Inheritance, JobRun, LoopEngine,
     Prepared, Returned, Stage, SwapError, Swapped, load, read_file, try_out, try_to_instantiate,
 };
+use crate::service::{Services, code};
 use crate::sim::{LoopHandle, Reply};
 use crate::store::Agenda;
 use crate::world::World;
@@ -36,6 +37,7 @@ struct Shared {
     engine: LoopEngine,
     /// The guests of the loop, by name.
     guests: BTreeMap<String, Arc<Identity>>,
+    services: Services,
     generations: Arc<Generations>,
     handle: LoopHandle<Item>,
     turn: tokio::sync::Mutex<()>,
@@ -88,6 +90,7 @@ impl Swapper {
         config: &Config,
         engine: LoopEngine,
         guests: impl IntoIterator<Item = Arc<Identity>>,
+        services: Services,
         generations: Arc<Generations>,
         handle: LoopHandle<Item>,
         returned: UnboundedReceiver<(GuestId, Returned)>,
@@ -95,7 +98,7 @@ impl Swapper {
     ) -> Self {
         let guests = guests.into_iter().map(|identity| (identity.name.to_string(), identity)).collect();
         let (turn, counts) = (tokio::sync::Mutex::default(), Counts::default());
-        let shared = Shared { config: config.clone(), engine, guests, generations, handle, turn, counts };
+        let shared = Shared { config: config.clone(), engine, guests, services, generations, handle, turn, counts };
         let swapper = Self { shared: Arc::new(shared) };
         runtime.spawn(Arc::clone(&swapper.shared).note_returns(returned));
         swapper
@@ -231,7 +234,7 @@ impl Shared {
 
     async fn land(self: Arc<Self>, candidate: &Arc<Candidate>) -> Result<Landed, String> {
         let Some(identity) = self.guests.get(&candidate.guest.name).map(Arc::clone) else {
-            return Err("services are not swapped yet".to_owned());
+            return self.land_service(candidate).await;
         };
         let clock = Arc::clone(self.engine.clock());
         let began = clock.now();
@@ -265,6 +268,24 @@ impl Shared {
         let Done { .. } = result.map_err(|error| error.to_string())?;
         landed.pause = landed.pause.max(pause);
         Ok(landed)
+    }
+
+    /// Services move by themselves, on threads of their own.
+    async fn land_service(self: Arc<Self>, candidate: &Arc<Candidate>) -> Result<Landed, String> {
+        let clock = Arc::clone(self.engine.clock());
+        let began = clock.now();
+        let name = candidate.guest.name.clone();
+        let engine = self.services.guest_engine(&name).ok_or("no guest of kind service has that name")?;
+        let given = Arc::clone(candidate);
+        let code = Arc::clone(&self)
+            .aside(move |_| code::load(&engine, &given.guest, &given.bytes))
+            .await?
+            .map_err(|error| format!("{} cannot be run: {error}", candidate.file.display()))?;
+        let compile = clock.now() - began;
+        let swap = self.services.swap(&name, code, candidate.number).await.map_err(|error| error.to_string())?;
+        let stayed =
+            swap.stayed.iter().map(|(reason, count)| format!("{count} stay on the code that they had: {reason}"));
+        Ok(Landed { compile, pause: Duration::ZERO, state: None, notes: stayed.collect() })
     }
 
     /// What the old code hands on.
@@ -350,10 +371,9 @@ impl Shared {
             // It may have come back before its swap was in the book.
             let _turn = self.turn.lock().await;
             self.counts.returned.fetch_add(1, Ordering::Relaxed);
-            let identity = self.guests.values().find(|identity| identity.id == guest);
-            let Some(settings) = identity.and_then(|identity| self.settings(&identity.name).ok()).cloned() else {
-                continue;
-            };
+            let on_loop = self.guests.values().find(|identity| identity.id == guest).map(|it| it.name.to_string());
+            let name = on_loop.or_else(|| self.services.guest_name(guest));
+            let Some(settings) = name.and_then(|name| self.settings(&name).ok()).cloned() else { continue };
             let noted = Arc::clone(&self).aside(move |shared| {
                 let now_ms = shared.engine.clock().wall_ms();
                 shared.generations.note_returned(&settings, from, to, Fate::Failed(reason), now_ms);

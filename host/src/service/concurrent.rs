@@ -3,21 +3,21 @@
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use wasmtime::Store;
 use wasmtime::component::Accessor;
 
 use super::handle::Handle;
-use super::life::End;
+use super::life::{End, Left};
 use super::member::Member;
-use super::message::Message;
+use super::message::{Message, ServiceError};
 use super::state::ServiceState;
 use crate::guest::CallError;
 use crate::guest::contract::async_service::{AsyncService, AsyncServicePre};
@@ -26,35 +26,53 @@ use crate::guest::contract::sim;
 /// Messages taken out of the mailbox at a time.
 const INBOX: usize = 64;
 
-/// Runs a service from its first call to its last. What it has taken out of its mailbox and not begun to handle stays in
-/// `inbox`.
-pub(super) async fn run(
-    code: &AsyncServicePre<ServiceState>,
-    store: &mut Store<ServiceState>,
-    inbox: &mut VecDeque<Message>,
-    arguments: &Bytes,
-) -> End {
-    let limit = store.data().services.options().deadline();
-    store.data_mut().allow(limit);
-    let failed = |what, error| End::Failed(what, CallError::from_wasmtime(error, limit));
-    let exports = match code.instantiate_async(&mut *store).await {
-        Ok(exports) => exports,
-        Err(error) => return failed("init", error),
-    };
-    let guest = Arc::clone(&store.data().guest);
-    let (config, arguments) = (guest.config.clone(), arguments.to_vec());
-    let started = store.run_concurrent(async |accessor| exports.call_init(accessor, config, arguments).await).await;
-    match started.flatten() {
-        Err(error) => return failed("init", error),
-        Ok(Err(reason)) => return End::Refused(reason),
-        Ok(Ok(())) => {}
+/// How long handlers that were hurried are waited for.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// An async service.
+pub(super) struct Concurrent {
+    exports: AsyncService,
+}
+
+impl Concurrent {
+    /// Makes an instance.
+    pub async fn make(code: &AsyncServicePre<ServiceState>, store: &mut Store<ServiceState>) -> wasmtime::Result<Self> {
+        Ok(Self { exports: code.instantiate_async(store).await? })
     }
-    let (member, max_in_hand) = (Arc::clone(&store.data().member), store.data().services.options().max_in_hand);
-    let actor = Actor { exports: &exports, member: &member, limit, max_in_hand };
-    let ended = store.run_concurrent(async |accessor| actor.handle_all(accessor, inbox).await).await;
-    match ended.flatten() {
-        Ok(()) => End::Exited,
-        Err(error) => failed("handle", error),
+
+    /// Calls `init`.
+    pub async fn init(
+        &self,
+        store: &mut Store<ServiceState>,
+        config: &str,
+        arguments: &[u8],
+    ) -> wasmtime::Result<Result<(), String>> {
+        let (config, arguments) = (config.to_owned(), arguments.to_vec());
+        let started = store.run_concurrent(async |accessor| self.exports.call_init(accessor, config, arguments).await);
+        started.await.flatten()
+    }
+
+    /// Calls `save`.
+    pub async fn save(&self, store: &mut Store<ServiceState>) -> wasmtime::Result<Vec<u8>> {
+        self.exports.wheelhouse_sim_lifecycle().call_save(store).await
+    }
+
+    /// Calls `restore`.
+    pub async fn restore(&self, store: &mut Store<ServiceState>, state: &[u8]) -> wasmtime::Result<Result<(), String>> {
+        self.exports.wheelhouse_sim_lifecycle().call_restore(store, state).await
+    }
+
+    /// Handles messages until it ends, or is given an order and has nothing in hand. What it has taken out of its mailbox
+    /// and not begun to handle stays in `inbox`.
+    pub async fn handle_all(&mut self, store: &mut Store<ServiceState>, inbox: &mut VecDeque<Message>) -> Left {
+        let limit = store.data().services.options().deadline();
+        let (member, max_in_hand) = (Arc::clone(&store.data().member), store.data().services.options().max_in_hand);
+        let actor = Actor { exports: &self.exports, member: &member, limit, max_in_hand };
+        let ended = store.run_concurrent(async |accessor| actor.handle_all(accessor, inbox).await).await;
+        match ended.flatten() {
+            Ok(left) => left,
+            Err(error) => Left::End(End::Failed("handle", CallError::from_wasmtime(error, limit))),
+        }
     }
 }
 
@@ -69,6 +87,8 @@ struct Actor<'a> {
 /// What comes next.
 enum Next {
     Message(Message),
+    /// It is to do something else.
+    Order,
     Handled(wasmtime::Result<()>),
 }
 
@@ -77,7 +97,7 @@ impl Actor<'_> {
         &self,
         accessor: &Accessor<ServiceState>,
         inbox: &mut VecDeque<Message>,
-    ) -> wasmtime::Result<()> {
+    ) -> wasmtime::Result<Left> {
         let mut in_hand = FuturesUnordered::new();
         while !accessor.with(|mut access| access.get().exits) {
             if in_hand.len() >= self.max_in_hand {
@@ -90,12 +110,45 @@ impl Actor<'_> {
                     }
                 }
                 Next::Handled(handled) => handled?,
+                Next::Order => {
+                    self.drain(accessor, in_hand).await?;
+                    self.member.in_hand.store(0, Ordering::Relaxed);
+                    if let Some(order) = self.member.orders.take() {
+                        return Ok(Left::Order(order));
+                    }
+                    in_hand = FuturesUnordered::new();
+                }
             }
             self.member.in_hand.store(in_hand.len(), Ordering::Relaxed);
         }
         // What it has in hand comes to its end.
         while let Some(handled) = in_hand.next().await {
             handled?;
+        }
+        Ok(Left::End(End::Exited))
+    }
+
+    /// Has what is in hand come to its end, and takes up nothing new. What does not end though it is hurried is given up,
+    /// and whoever waits for it is told.
+    async fn drain<F: Future<Output = wasmtime::Result<()>>>(
+        &self,
+        accessor: &Accessor<ServiceState>,
+        mut in_hand: FuturesUnordered<F>,
+    ) -> wasmtime::Result<()> {
+        let mut is_late = pin!(async {
+            self.member.orders.until_hurried().await;
+            tokio::time::sleep(GRACE).await;
+        });
+        while !in_hand.is_empty() {
+            tokio::select! {
+                biased;
+                handled = in_hand.next() => handled.transpose()?,
+                () = &mut is_late => {
+                    let why = ServiceError::Failed(format!("{} was swapped before it came to an end", self.member.title()));
+                    accessor.with(|mut access| access.get().in_hand.fail_in_hand(&why));
+                    return Ok(());
+                }
+            };
         }
         Ok(())
     }
@@ -109,6 +162,9 @@ impl Actor<'_> {
     ) -> Poll<Next> {
         if let Poll::Ready(Some(handled)) = in_hand.poll_next_unpin(context) {
             return Poll::Ready(Next::Handled(handled));
+        }
+        if self.member.orders.poll_given(context).is_ready() {
+            return Poll::Ready(Next::Order);
         }
         if in_hand.len() >= self.max_in_hand {
             return Poll::Pending;

@@ -13,6 +13,9 @@ use crate::guest::engine::{config, largest_memory};
 use crate::guest::epoch::{EpochTicker, Ticking};
 use crate::guest::{EngineError, GuestLimits, GuestSettings};
 
+/// Places beyond the services that may run: one that moves to other code has two for a moment.
+pub(super) const SPARE_PLACES: u32 = 16;
+
 /// The two engines and the thread that keeps their epochs going.
 #[derive(Clone)]
 pub struct ServiceEngine {
@@ -34,7 +37,7 @@ impl ServiceEngine {
     ) -> Result<Self, EngineError> {
         let max_memory_bytes = largest_memory(guests, limits);
         let engine = |is_concurrent: bool| {
-            let mut config = config(max_running, max_memory_bytes, cache_folder)?;
+            let mut config = config(max_running.saturating_add(SPARE_PLACES), max_memory_bytes, cache_folder)?;
             config.concurrency_support(is_concurrent).wasm_component_model_async(is_concurrent);
             Engine::new(&config).map_err(|error| EngineError::memory(max_running, "service.max_running", &error))
         };

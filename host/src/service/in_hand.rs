@@ -116,6 +116,25 @@ impl InHand {
         self.messages.clear();
     }
 
+    /// The sessions that are deferred.
+    pub fn deferred(&self) -> Vec<u64> {
+        self.requests.iter().filter(|(_, open)| open.is_deferred).map(|(session, _)| *session).collect()
+    }
+
+    /// Answers what is being handled with an error, and not what is deferred.
+    pub fn fail_in_hand(&mut self, error: &ServiceError) {
+        self.fail_but(&self.deferred(), error);
+    }
+
+    /// Answers everything but these sessions with an error.
+    pub fn fail_but(&mut self, kept: &[u64], error: &ServiceError) {
+        self.messages.clear();
+        for (_, open) in self.requests.extract_if(|session, _| !kept.contains(session)) {
+            self.deferred -= usize::from(open.is_deferred);
+            open.request.answer(Err(error.clone()));
+        }
+    }
+
     /// Answers everything with an error.
     pub fn fail_all(&mut self, error: &ServiceError) {
         self.messages.clear();

@@ -11,16 +11,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use wasmtime::Store;
 
-use super::code::ServiceCode;
+use super::body::{Body, Stays, Who};
 use super::handle::Handle;
 use super::member::Member;
 use super::message::{Message, ServiceError};
-use super::service_guest::ServiceGuest;
+use super::orders::{Move, Order};
+use super::service_guest::{ServiceGuest, Version};
 use super::services::Services;
-use super::state::ServiceState;
-use super::{concurrent, plain};
 use crate::guest::CallError;
 use crate::guest::resident::log_failure;
 use crate::guest::settings::RestartPolicy;
@@ -50,6 +48,13 @@ pub(super) struct Lineage {
     restarts: u32,
 }
 
+/// Why a service handles no messages for now.
+pub(super) enum Left {
+    End(End),
+    /// It is to do something else first.
+    Order(Order),
+}
+
 /// Starts a service under a handle that nobody has.
 pub(super) fn launch(
     services: &Services,
@@ -58,59 +63,56 @@ pub(super) fn launch(
     arguments: Bytes,
     lineage: Lineage,
 ) -> Result<Arc<Member>, ServiceError> {
+    let Some(version) = guest.current() else {
+        return Err(ServiceError::Failed(format!("{} does not run: its file was refused", guest.name())));
+    };
     let member = services.enter(handle, &guest.identity.name)?;
-    let life = live(services.clone(), Arc::clone(&member), Arc::clone(guest), arguments, lineage);
-    services.runtime().spawn(life);
+    let (services, guest) = (services.clone(), Arc::clone(guest));
+    let who = Who { services, member: Arc::clone(&member), guest, arguments };
+    who.services.runtime().clone().spawn(live(who, version, lineage));
     Ok(member)
 }
 
-async fn live(services: Services, member: Arc<Member>, guest: Arc<ServiceGuest>, arguments: Bytes, lineage: Lineage) {
-    let began = guest.engine.clock().now();
+async fn live(who: Who, version: Arc<Version>, lineage: Lineage) {
+    let clock = Arc::clone(who.guest.engine.clock());
+    let began = clock.now();
     let mut inbox = VecDeque::new();
-    let instance = live_in_instance(&services, &member, &guest, &arguments, &mut inbox);
+    let instance = live_in_instances(&who, version, &mut inbox);
     // A panic is a fault of the host; but nobody shall wait for what does not run any more.
     let (end, why) = AssertUnwindSafe(instance).catch_unwind().await.unwrap_or_else(|_| {
-        let why = tell(&End::Panicked, &member, &guest);
+        let why = tell(&End::Panicked, &who.member, &who.guest);
         (End::Panicked, why)
     });
+    let Who { services, member, guest, arguments } = who;
     services.remove(&member, inbox, &why);
-    let ran_for = guest.engine.clock().now() - began;
-    after(&services, &member, &guest, arguments, lineage.continued_after(ran_for, &guest), &end);
+    after(&services, &member, &guest, arguments, lineage.continued_after(clock.now() - began, &guest), &end);
     services.leave(end.is_failure());
 }
 
-/// Its life from the making of its instance to the end of that: how it ended, and what others are told of it.
-async fn live_in_instance(
-    services: &Services,
-    member: &Arc<Member>,
-    guest: &Arc<ServiceGuest>,
-    arguments: &Bytes,
-    inbox: &mut VecDeque<Message>,
-) -> (End, ServiceError) {
-    let engine = match guest.code {
-        ServiceCode::Concurrent(_) => guest.engine.concurrent(),
-        ServiceCode::Plain(_) => guest.engine.plain(),
-    };
-    let mut store = ServiceState::store(engine, services, member, guest, guest.next_number());
-    let end = run(&mut store, inbox, member, guest, arguments).await;
-    let why = tell(&end, member, guest);
-    store.data_mut().in_hand.fail_all(&why);
+/// Its life from the making of its first instance to the end of its last: how it ended, and what others are told of it.
+async fn live_in_instances(who: &Who, version: Arc<Version>, inbox: &mut VecDeque<Message>) -> (End, ServiceError) {
+    let mut body = None;
+    let (end, why) = run(who, version, &mut body, inbox).await;
+    let why = why.unwrap_or_else(|| tell(&end, &who.member, &who.guest));
+    if let Some(body) = &mut body {
+        body.fail_all(&why);
+    }
     (end, why)
 }
 
 /// Runs it to its end, measured, and so that it can be killed and pre-empted.
 async fn run(
-    store: &mut Store<ServiceState>,
+    who: &Who,
+    version: Arc<Version>,
+    body: &mut Option<Body>,
     inbox: &mut VecDeque<Message>,
-    member: &Member,
-    guest: &ServiceGuest,
-    arguments: &Bytes,
-) -> End {
+) -> (End, Option<ServiceError>) {
+    let Who { member, guest, .. } = who;
     let mut life = pin!(async {
         tokio::select! {
             biased;
-            () = member.until_killed() => End::Killed,
-            end = handle_messages(store, inbox, guest, arguments) => end,
+            () = member.until_killed() => (End::Killed, None),
+            end = handle_messages(who, version, body, inbox) => end,
         }
     });
     poll_fn(|context| {
@@ -126,15 +128,73 @@ async fn run(
     .await
 }
 
+/// Handles messages, in one instance after another. What others are told of its end comes with it where that was said
+/// already.
 async fn handle_messages(
-    store: &mut Store<ServiceState>,
+    who: &Who,
+    version: Arc<Version>,
+    body: &mut Option<Body>,
     inbox: &mut VecDeque<Message>,
-    guest: &ServiceGuest,
-    arguments: &Bytes,
-) -> End {
-    match &guest.code {
-        ServiceCode::Plain(code) => plain::run(code, store, inbox, arguments).await,
-        ServiceCode::Concurrent(code) => concurrent::run(code, store, inbox, arguments).await,
+) -> (End, Option<ServiceError>) {
+    let body = match Body::start(who, Arc::clone(&version)).await {
+        Ok(started) => body.insert(started),
+        Err(end) => {
+            let why = tell(&end, &who.member, &who.guest);
+            note_failure(who, &version, &end);
+            return (end, Some(why));
+        }
+    };
+    loop {
+        let end = match body.handle_messages(inbox).await {
+            Left::Order(Order::Show(shown)) => {
+                let saved = body.save().await;
+                let answer = saved.as_ref().map(Vec::clone).map_err(ToString::to_string);
+                let _ = shown.send(answer);
+                match saved {
+                    Err(error) if !error.keeps_instance() => End::Failed("save", error),
+                    _ => continue,
+                }
+            }
+            Left::Order(Order::Move(order)) => match carry_out(who, body, order).await {
+                None => continue,
+                Some(end) => end,
+            },
+            Left::End(end) => end,
+        };
+        let why = tell(&end, &who.member, &who.guest);
+        if end.is_failure() {
+            let version = Arc::clone(body.version());
+            note_failure(who, &version, &end);
+            if body.go_back(who, &why).await {
+                continue;
+            }
+        }
+        return (end, Some(why));
+    }
+}
+
+/// Moves to other code, and tells whoever has ordered it. `Some` where it cannot go on.
+async fn carry_out(who: &Who, body: &mut Body, order: Move) -> Option<End> {
+    let moved = body.move_to(who, &order).await;
+    who.member.orders.calm();
+    let (answer, end) = match moved {
+        Ok(()) => (Ok(()), None),
+        Err(Stays::As(error)) => (Err(error.to_string()), None),
+        Err(Stays::CanNot(end)) => (Err(format!("it failed as it was asked for its state: {end:?}")), Some(end)),
+    };
+    let _ = order.done.send(answer);
+    end
+}
+
+/// A failure on new code may bring the old code back, for all services of the guest.
+fn note_failure(who: &Who, version: &Arc<Version>, end: &End) {
+    let reason = match end {
+        End::Failed(what, error) => format!("{what}: {error}"),
+        End::Refused(reason) => format!("init: refused: {reason}"),
+        End::Exited | End::Killed | End::Panicked => return,
+    };
+    if let Some((before, returned)) = who.guest.failed(version, &reason) {
+        who.services.return_all(&who.guest, before, returned);
     }
 }
 

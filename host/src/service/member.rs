@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use super::handle::Handle;
 use super::mailbox::{Mailbox, Refused, Taken};
 use super::message::{Message, ServiceError};
+use super::orders::Orders;
 use crate::guest::service_limits::nobody;
 
 /// What reads the mailbox.
@@ -44,6 +45,8 @@ pub struct Member {
     pub(super) used_ns: AtomicU64,
     /// Memory of its instance.
     pub(super) memory_bytes: Arc<AtomicUsize>,
+    /// What it is told beside its messages.
+    pub(super) orders: Orders,
     is_killed: AtomicBool,
     kill: Notify,
 }
@@ -61,6 +64,7 @@ impl Member {
             turns: AtomicU64::new(0),
             used_ns: AtomicU64::new(0),
             memory_bytes: Arc::default(),
+            orders: Orders::default(),
             is_killed: AtomicBool::new(false),
             kill: Notify::new(),
         }

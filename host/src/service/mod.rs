@@ -7,6 +7,7 @@
 //! kept in `in_hand`; the answer goes back by its [`Request`]. This room never touches the world, and knows of clients no
 //! more than [`GatePort`] says.
 
+mod body;
 pub mod code;
 mod commons;
 mod concurrent;
@@ -25,6 +26,7 @@ pub mod message;
 pub mod names;
 mod native;
 pub mod options;
+mod orders;
 mod plain;
 pub mod service_guest;
 pub mod services;
@@ -32,6 +34,7 @@ pub mod shared_data;
 pub mod snapshot;
 mod sockets;
 mod state;
+mod swap;
 mod timeouts;
 
 pub use code::ServiceCode;
@@ -46,6 +49,7 @@ pub use options::ServiceOptions;
 pub use service_guest::ServiceGuest;
 pub use services::{Services, describe};
 pub use snapshot::{ServiceEntry, ServicesSnapshot};
+pub use swap::{ServiceSwap, ServiceSwapError};
 
 /// The names of the host's own parts among services.
 pub const NATIVE_NAMES: [&str; 3] = [logger::NAME, dead_letters::NAME, gate_port::NAME];

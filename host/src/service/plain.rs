@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 use std::time::Duration;
 
-use bytes::Bytes;
 use wasmtime::Store;
 
 use super::code::{PlainCode, PlainExports};
 use super::handle::Handle;
-use super::life::End;
+use super::life::{End, Left};
 use super::member::Member;
 use super::message::{Message, Subject};
 use super::state::ServiceState;
@@ -31,29 +31,9 @@ const BULK_TIME: Duration = Duration::from_millis(1);
 /// of a guest that keeps to the contract.
 const BULK_DEADLINES: u32 = 4;
 
-/// Runs a service from its first call to its last. What it has taken out of its mailbox and not handled stays in `inbox`.
-pub(super) async fn run(
-    code: &PlainCode,
-    store: &mut Store<ServiceState>,
-    inbox: &mut VecDeque<Message>,
-    arguments: &Bytes,
-) -> End {
-    let (member, limit) = (Arc::clone(&store.data().member), store.data().services.options().deadline());
-    let mut actor = Actor { store, member, limit, bulk: Bulk::default() };
-    match actor.live(code, inbox, arguments).await {
-        Ok(end) => end,
-        Err((what, error)) => End::Failed(what, CallError::from_wasmtime(error, limit)),
-    }
-}
-
-/// A failure and the call that failed.
-type Failure = (&'static str, wasmtime::Error);
-
-struct Actor<'a> {
-    store: &'a mut Store<ServiceState>,
-    member: Arc<Member>,
-    /// What one message may compute.
-    limit: Duration,
+/// A plain service.
+pub(super) struct Plain {
+    exports: PlainExports,
     bulk: Bulk,
 }
 
@@ -74,39 +54,84 @@ impl Default for Bulk {
     }
 }
 
-impl Actor<'_> {
-    async fn live(
-        &mut self,
-        code: &PlainCode,
-        inbox: &mut VecDeque<Message>,
-        arguments: &Bytes,
-    ) -> Result<End, Failure> {
-        self.store.data_mut().allow(self.limit);
-        let exports = code.instantiate(self.store).await.map_err(|error| ("init", error))?;
-        let guest = Arc::clone(&self.store.data().guest);
-        let started = exports.service.call_init(&mut *self.store, &guest.config, arguments).await;
-        if let Err(reason) = started.map_err(|error| ("init", error))? {
-            return Ok(End::Refused(reason));
+impl Plain {
+    /// Makes an instance.
+    pub async fn make(code: &PlainCode, store: &mut Store<ServiceState>) -> wasmtime::Result<Self> {
+        Ok(Self { exports: code.instantiate(store).await?, bulk: Bulk::default() })
+    }
+
+    /// Calls `init`.
+    pub async fn init(
+        &self,
+        store: &mut Store<ServiceState>,
+        config: &str,
+        arguments: &[u8],
+    ) -> wasmtime::Result<Result<(), String>> {
+        self.exports.service.call_init(store, config, arguments).await
+    }
+
+    /// Calls `save`.
+    pub async fn save(&self, store: &mut Store<ServiceState>) -> wasmtime::Result<Vec<u8>> {
+        self.exports.service.wheelhouse_sim_lifecycle().call_save(store).await
+    }
+
+    /// Calls `restore`.
+    pub async fn restore(&self, store: &mut Store<ServiceState>, state: &[u8]) -> wasmtime::Result<Result<(), String>> {
+        self.exports.service.wheelhouse_sim_lifecycle().call_restore(store, state).await
+    }
+
+    /// Handles messages until it ends or is given an order. What it has taken out of its mailbox and not handled stays in
+    /// `inbox`.
+    pub async fn handle_all(&mut self, store: &mut Store<ServiceState>, inbox: &mut VecDeque<Message>) -> Left {
+        let (member, limit) = (Arc::clone(&store.data().member), store.data().services.options().deadline());
+        let mut actor = Actor { store, member, limit, exports: &self.exports, bulk: &mut self.bulk };
+        match actor.handle_all(inbox).await {
+            Ok(left) => left,
+            Err((what, error)) => Left::End(End::Failed(what, CallError::from_wasmtime(error, limit))),
         }
+    }
+}
+
+/// A failure and the call that failed.
+type Failure = (&'static str, wasmtime::Error);
+
+struct Actor<'a> {
+    store: &'a mut Store<ServiceState>,
+    member: Arc<Member>,
+    /// What one message may compute.
+    limit: Duration,
+    exports: &'a PlainExports,
+    bulk: &'a mut Bulk,
+}
+
+impl Actor<'_> {
+    async fn handle_all(&mut self, inbox: &mut VecDeque<Message>) -> Result<Left, Failure> {
         while !self.store.data().exits {
             if inbox.is_empty() {
-                let mailbox = &self.member.mailbox;
-                poll_fn(|context| mailbox.poll_take(context, inbox, INBOX)).await;
+                let Member { mailbox, orders, .. } = &*self.member;
+                poll_fn(|context| match orders.poll_given(context) {
+                    Poll::Ready(()) => Poll::Ready(()),
+                    Poll::Pending => mailbox.poll_take(context, inbox, INBOX).map(drop),
+                })
+                .await;
                 self.member.in_hand.store(inbox.len(), Ordering::Relaxed);
             }
-            if exports.deliver.is_some() && self.gather(inbox) > 1 {
-                self.deliver(&exports, inbox).await.map_err(|error| ("deliver", error))?;
+            if let Some(order) = self.member.orders.take() {
+                return Ok(Left::Order(order));
+            }
+            if self.exports.deliver.is_some() && self.gather(inbox) > 1 {
+                self.deliver(inbox).await.map_err(|error| ("deliver", error))?;
             } else if let Some(message) = inbox.pop_front() {
-                self.handle(&exports, message).await.map_err(|error| ("handle", error))?;
+                self.handle(message).await.map_err(|error| ("handle", error))?;
             }
             self.member.in_hand.store(inbox.len(), Ordering::Relaxed);
         }
-        Ok(End::Exited)
+        Ok(Left::End(End::Exited))
     }
 
-    async fn handle(&mut self, exports: &PlainExports, message: Message) -> wasmtime::Result<()> {
+    async fn handle(&mut self, message: Message) -> wasmtime::Result<()> {
         let Some(message) = self.store.data_mut().take_up(message, self.limit) else { return Ok(()) };
-        let result = exports.service.call_handle(&mut *self.store, &message).await?;
+        let result = self.exports.service.call_handle(&mut *self.store, &message).await?;
         self.store.data_mut().finish(Handle(message.source), message.subject, message.session, result);
         Ok(())
     }
@@ -114,7 +139,7 @@ impl Actor<'_> {
     /// Puts messages that want no answer together for one call: as many as lie at the front of the inbox and should not
     /// take too long. Answers how many; they stay in the inbox until they are handled.
     fn gather(&mut self, inbox: &mut VecDeque<Message>) -> usize {
-        let Bulk { heads, payloads, size } = &mut self.bulk;
+        let Bulk { heads, payloads, size } = &mut *self.bulk;
         heads.clear();
         payloads.clear();
         payloads.shrink_to(KEEP_PAYLOADS_BYTES);
@@ -135,15 +160,15 @@ impl Actor<'_> {
         heads.len()
     }
 
-    async fn deliver(&mut self, exports: &PlainExports, inbox: &mut VecDeque<Message>) -> wasmtime::Result<()> {
-        let Bulk { heads, payloads, .. } = &self.bulk;
+    async fn deliver(&mut self, inbox: &mut VecDeque<Message>) -> wasmtime::Result<()> {
+        let Bulk { heads, payloads, .. } = &*self.bulk;
         let count = heads.len();
         let state = self.store.data_mut();
         heads.iter().for_each(|head| state.in_hand.begin(Handle(head.source), head.subject, None, None));
         state.allow(self.limit * BULK_DEADLINES);
         let clock = Arc::clone(state.guest.engine.clock());
         let began = clock.now();
-        let delivered = exports.deliver(&mut *self.store, heads, payloads).await?;
+        let delivered = self.exports.deliver(&mut *self.store, heads, payloads).await?;
         let took = clock.now() - began;
         self.bulk.size = if took * 2 <= BULK_TIME { (count * 2).min(INBOX) } else { (count / 2).max(1) };
         let state = self.store.data_mut();

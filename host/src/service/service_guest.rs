@@ -1,18 +1,19 @@
-//! A guest of kind `service`: its code and how its services are started and started again. One for all its services.
+//! A guest of kind `service`: its code, which may be swapped, and how its services are started and started again. One for
+//! all its services.
 
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::code::ServiceCode;
 use super::engine::ServiceEngine;
 use crate::guest::settings::RestartPolicy;
-use crate::guest::{GuestSettings, Identity};
+use crate::guest::{GuestSettings, GuestState, Identity, Probation, Returned, SwapOptions};
 
 /// A guest that services can be launched of.
 pub struct ServiceGuest {
     pub(super) identity: Arc<Identity>,
     pub(super) engine: ServiceEngine,
-    pub(super) code: ServiceCode,
     /// The guest's own table of the configuration.
     pub(super) config: String,
     pub(super) restart: RestartPolicy,
@@ -20,19 +21,45 @@ pub struct ServiceGuest {
     pub(super) sockets: Vec<String>,
     /// Services launched so far.
     launched: AtomicU64,
+    code: Mutex<Code>,
+}
+
+/// One version of a guest's code.
+pub(super) struct Version {
+    pub code: ServiceCode,
+    pub generation: u64,
+}
+
+impl fmt::Debug for Version {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "generation {}", self.generation)
+    }
+}
+
+struct Code {
+    /// What is launched. None where the guest's file was refused.
+    current: Option<Arc<Version>>,
+    probation: Option<Probation<Arc<Version>>>,
 }
 
 impl ServiceGuest {
-    /// A guest as it is configured, with its code.
-    pub fn new(engine: ServiceEngine, identity: Arc<Identity>, code: ServiceCode, settings: &GuestSettings) -> Self {
+    /// A guest as it is configured, with its code, if its file could be run.
+    pub fn new(
+        engine: ServiceEngine,
+        identity: Arc<Identity>,
+        code: Option<ServiceCode>,
+        settings: &GuestSettings,
+    ) -> Self {
+        let generation = identity.counters.generation();
+        let current = code.map(|code| Arc::new(Version { code, generation }));
         Self {
             identity,
             engine,
-            code,
             config: settings.config_json(),
             restart: settings.restart,
             sockets: settings.sockets.clone(),
             launched: AtomicU64::new(0),
+            code: Mutex::new(Code { current, probation: None }),
         }
     }
 
@@ -44,5 +71,40 @@ impl ServiceGuest {
     /// The number of the next service, counted from 1.
     pub(super) fn next_number(&self) -> u64 {
         self.launched.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The code that is launched.
+    pub(super) fn current(&self) -> Option<Arc<Version>> {
+        self.lock().current.clone()
+    }
+
+    /// Has other code be launched from here on, on probation where there was some before.
+    pub(super) fn begin(&self, version: &Arc<Version>, options: &SwapOptions) {
+        let now = self.engine.clock().now();
+        let mut code = self.lock();
+        let before = code.current.replace(Arc::clone(version));
+        code.probation = before.map(|before| Probation::new(options, now, before));
+        self.identity.counters.set_generation(version.generation);
+        self.identity.counters.set_state(GuestState::Running);
+    }
+
+    /// A service has failed on that code. Where it was one failure too many in its probation the code before it is
+    /// launched again from here on: it, and what is to be told of that.
+    pub(super) fn failed(&self, on: &Arc<Version>, reason: &str) -> Option<(Arc<Version>, Returned)> {
+        let mut code = self.lock();
+        if !code.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, on)) {
+            return None;
+        }
+        let before = Probation::failed(&mut code.probation, self.engine.clock().now(), false)?;
+        code.current = Some(Arc::clone(&before));
+        self.identity.counters.set_generation(before.generation);
+        let returned = Returned { from: on.generation, to: before.generation, reason: reason.to_owned() };
+        returned.log(self.name());
+        Some((before, returned))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Code> {
+        // What it guards is whole between any two statements.
+        self.code.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

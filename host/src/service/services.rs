@@ -13,6 +13,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use tokio::sync::{Notify, oneshot};
 
 use super::dead_letters::DeadLetters;
+use super::engine::ServiceEngine;
 use super::gate_port::GatePort;
 use super::groups::Groups;
 use super::handle::{Handle, Handles};
@@ -26,9 +27,13 @@ use super::service_guest::ServiceGuest;
 use super::shared_data::SharedData;
 use super::snapshot::Counters;
 use crate::guest::service_limits::nobody;
+use crate::guest::{GuestId, Returned, SwapOptions};
 
 /// How far a chain of services that wait for each other is followed.
 const MAX_CHAIN: usize = 8;
+
+/// Who is told when the old code of a guest has come back.
+pub type OnReturn = dyn Fn(GuestId, Returned) + Send + Sync;
 
 /// The handle to all services. Clones are the same handle.
 #[derive(Clone)]
@@ -55,6 +60,9 @@ pub(super) struct Shared {
     ended: Notify,
     is_stopping: AtomicBool,
     gate: OnceLock<Arc<dyn GatePort>>,
+    pub swap_options: OnceLock<SwapOptions>,
+    /// Told when the old code of a guest has come back.
+    pub on_return: OnceLock<Box<OnReturn>>,
     pub runtime: tokio::runtime::Handle,
 }
 
@@ -85,6 +93,8 @@ impl Services {
             ended: Notify::new(),
             is_stopping: AtomicBool::new(false),
             gate: OnceLock::new(),
+            swap_options: OnceLock::new(),
+            on_return: OnceLock::new(),
             runtime,
         };
         Self { shared: Arc::new(shared) }
@@ -98,6 +108,12 @@ impl Services {
     /// The most bytes of one payload.
     pub fn max_payload_bytes(&self) -> usize {
         self.shared.max_payload_bytes
+    }
+
+    /// Tells how swaps are done, and who is told when old code has come back. Once, before any service runs.
+    pub fn set_swaps(&self, options: SwapOptions, on_return: Box<OnReturn>) {
+        let _ = self.shared.swap_options.set(options);
+        let _ = self.shared.on_return.set(on_return);
     }
 
     /// Tells services how to reach clients. Once, before any service runs.
@@ -130,7 +146,7 @@ impl Services {
         self.shared.next_number.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn new_mailbox(&self) -> Mailbox {
+    pub(super) fn new_mailbox(&self) -> Mailbox {
         let options = &self.shared.options;
         Mailbox::new(options.mailbox_capacity, options.max_mailbox_bytes())
     }
@@ -154,6 +170,17 @@ impl Services {
     /// Whether a guest of kind `service` has that name.
     pub fn has_guest(&self, guest: &str) -> bool {
         self.shared.guests.contains_key(guest)
+    }
+
+    /// The engines that the code of that guest is for.
+    pub fn guest_engine(&self, guest: &str) -> Option<ServiceEngine> {
+        self.shared.guests.get(guest).map(|guest| guest.engine.clone())
+    }
+
+    /// The name of the guest with that id.
+    pub fn guest_name(&self, id: GuestId) -> Option<String> {
+        let mut guests = self.shared.guests.values();
+        guests.find(|guest| guest.identity.id == id).map(|guest| guest.name().to_owned())
     }
 
     /// Starts a service.

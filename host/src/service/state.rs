@@ -93,6 +93,15 @@ impl ServiceState {
         store
     }
 
+    /// Hands on what a service keeps when its instance is another: everything but the instance itself.
+    pub(super) fn hand_on(&mut self, to: &mut ServiceState) {
+        to.in_hand = std::mem::take(&mut self.in_hand);
+        to.timeouts = std::mem::take(&mut self.timeouts);
+        to.sockets = self.sockets.take();
+        to.waiting = Arc::clone(&self.waiting);
+        to.last_receiver = self.last_receiver.take();
+    }
+
     /// A call begins that may compute for `limit`.
     pub(super) fn allow(&mut self, limit: Duration) {
         self.slices_left = epochs_in(limit);

@@ -51,7 +51,7 @@ impl Actors {
             let identity = Arc::new(identity(place as u32, settings, &engine, &clock));
             counters.insert(*name, Arc::clone(&identity.counters));
             let code = code::load(&engine, settings, &std::fs::read(&settings.file).unwrap()).unwrap();
-            ServiceGuest::new(engine.clone(), identity, code, settings)
+            ServiceGuest::new(engine.clone(), identity, Some(code), settings)
         });
         let guests = guests.collect();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

@@ -1,11 +1,11 @@
 //! The interface `async-calls`: a handler waits, and its service takes the next message meanwhile.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use wasmtime::component::Accessor;
 
-use super::{OfService, invocation};
+use super::{OfService, invocation, sleep};
 use crate::guest::contract::sim::async_calls;
 use crate::guest::contract::sim::services::Reference;
 use crate::service::message::{ServiceError, Subject};
@@ -38,7 +38,8 @@ impl async_calls::HostWithStore<ServiceState> for OfService {
 
     async fn sleep(accessor: &Accessor<ServiceState, Self>, duration_ms: u32) -> wasmtime::Result<()> {
         if duration_ms > 0 {
-            tokio::time::sleep(Duration::from_millis(duration_ms.into())).await;
+            let member = accessor.with(|mut access| Arc::clone(&access.get().member));
+            sleep(&member, duration_ms).await;
             return Ok(());
         }
         match accessor.with(|mut access| access.get().until_mailbox_is_taken_up()) {

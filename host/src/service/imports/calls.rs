@@ -1,10 +1,8 @@
 //! The interface `calls`: a plain service waits, and its own mailbox with it.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 
-use super::invocation;
+use super::{invocation, sleep};
 use crate::guest::contract::sim::calls;
 use crate::guest::contract::sim::services::Reference;
 use crate::service::message::{ServiceError, Subject};
@@ -25,7 +23,7 @@ impl calls::Host for ServiceState {
     async fn sleep(&mut self, duration_ms: u32) -> wasmtime::Result<()> {
         match duration_ms {
             0 => tokio::task::yield_now().await,
-            ms => tokio::time::sleep(Duration::from_millis(ms.into())).await,
+            ms => sleep(&self.member, ms).await,
         }
         Ok(())
     }

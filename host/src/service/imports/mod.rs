@@ -125,9 +125,25 @@ impl ServiceState {
     }
 }
 
+/// Lets a service rest for so long, or until it is to move to other code and is late.
+async fn sleep(member: &Member, duration_ms: u32) {
+    tokio::select! {
+        () = tokio::time::sleep(Duration::from_millis(duration_ms.into())) => {}
+        () = member.orders.until_hurried() => {}
+    }
+}
+
 impl Call {
     /// Waits for the answer, which is worth nothing to a service that ends meanwhile.
+    ///
+    /// One that is to move to other code and is late gets an error in its place, so that its handler comes to an end.
     async fn wait(self) -> super::Answer {
-        self.services.answer_within(&self.member, self.to, self.answer, self.limit).await
+        tokio::select! {
+            biased;
+            answer = self.services.answer_within(&self.member, self.to, self.answer, self.limit) => answer,
+            () = self.member.orders.until_hurried() => {
+                Err(ServiceError::Failed(format!("{} is being swapped and cannot wait any longer", self.member.title())))
+            }
+        }
     }
 }
