@@ -119,6 +119,16 @@ pub fn grants_for(kind: GuestKind) -> Vec<Grant> {
     Grant::ALL.into_iter().filter(uses).collect()
 }
 
+/// Whether a guest of that kind, with those grants, may import the functions of an interface of the contract.
+pub fn is_open_to(interface: &str, kind: GuestKind, grants: &[Grant]) -> bool {
+    FREE.contains(&interface)
+        || GRANTED.iter().any(|(name, grant, kinds)| {
+            *name == interface && kinds.contains(&kind) && grants.contains(grant)
+        })
+        // Of those that are in neither list, guests export what they declare.
+        || !GRANTED.iter().any(|(name, ..)| *name == interface)
+}
+
 /// The grant that an interface of the contract needs, if it needs one.
 pub fn grant_of(interface: &str) -> Option<Grant> {
     GRANTED.iter().find(|(name, ..)| *name == interface).map(|(_, grant, _)| *grant)
