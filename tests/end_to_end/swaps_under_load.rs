@@ -183,7 +183,7 @@ fn nothing_is_lost_doubled_or_reordered_by_one_swap_after_another() {
 }
 
 fn config() -> Config {
-    let game = helpful("changeling-game", "game").without("metrics").set("ballast_kb", 800);
+    let game = helpful("changeling-game", "game").without("metrics");
     let thinker = helpful("changeling-thinker", "thinker").without("entities");
     let service = helpful("changeling-service", "service").named("counter").without("gate").key("start", true);
     // On a machine that is busy enough a call takes longer than a guest usually may.

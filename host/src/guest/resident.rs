@@ -28,6 +28,9 @@ pub enum Blame {
     Nobody,
 }
 
+/// What a guest has saved. It may be long, and is kept in more than one place.
+pub type SavedState = Arc<Vec<u8>>;
+
 /// A guest with one instance.
 pub struct Resident<C: ResidentCode> {
     pub(super) engine: LoopEngine,
@@ -42,7 +45,7 @@ pub struct Resident<C: ResidentCode> {
     /// Why the first instance is started, until there was one whose `init` succeeded.
     pub(super) first_occasion: Option<Occasion>,
     /// What `save` answered last.
-    pub(super) saved: Option<Vec<u8>>,
+    pub(super) saved: Option<SavedState>,
     /// How many calls there had been when it was last asked for its state at a swap.
     pub(super) saved_after: u64,
     pub(super) supervisor: Supervisor,
@@ -88,7 +91,7 @@ impl<C: ResidentCode> Resident<C> {
 
     /// Starts the first instance, with what an earlier run of the host saved.
     pub fn start(&mut self, slot: &mut StageSlot, occasion: Occasion, saved: Option<Vec<u8>>) {
-        self.saved = saved;
+        self.saved = saved.map(Arc::new);
         self.first_occasion = Some(occasion);
         self.try_start(slot, occasion);
     }
@@ -244,7 +247,7 @@ impl<C: ResidentCode> Resident<C> {
     }
 
     /// Asks the guest for its state and keeps it for the next instance. Answers it for whoever stores it.
-    pub fn save(&mut self, slot: &mut StageSlot) -> Option<&[u8]> {
+    pub fn save(&mut self, slot: &mut StageSlot) -> Option<SavedState> {
         let limit = self.identity.limits.max_payload_bytes();
         let saved = self.call(slot, "save", |bindings, store| {
             let state = C::save(bindings, store)?;
@@ -254,9 +257,9 @@ impl<C: ResidentCode> Resident<C> {
             Ok(Ok(state))
         });
         if let Ok(state) = saved {
-            self.saved = Some(state).filter(|state| !state.is_empty());
+            self.saved = Some(state).filter(|state| !state.is_empty()).map(Arc::new);
         }
-        self.saved.as_deref()
+        self.saved.clone()
     }
 }
 

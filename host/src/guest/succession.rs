@@ -9,7 +9,7 @@ use super::failure::CallError;
 use super::instance::{Instance, StageSlot};
 use super::kinds::ResidentCode;
 use super::probation::Probation;
-use super::resident::{Resident, atomically};
+use super::resident::{Resident, SavedState, atomically};
 use super::swap_options::SwapOptions;
 use super::trial::{Inheritance, Prepared, SwapError};
 
@@ -18,7 +18,7 @@ pub(super) struct Before<C> {
     code: C,
     generation: u64,
     /// The state that was handed on.
-    saved: Option<Vec<u8>>,
+    saved: Option<SavedState>,
 }
 
 /// The old code has come back.
@@ -53,8 +53,8 @@ pub struct TakenOver {
 impl<C: ResidentCode> Resident<C> {
     /// What an instance of new code is to begin with: asks the one that runs for its state. Where that fails it is the
     /// state that was saved last.
-    pub fn inheritance(&mut self, slot: &mut StageSlot, former: Option<Vec<u8>>) -> Inheritance {
-        let state = self.save(slot).map(<[u8]>::to_vec);
+    pub fn inheritance(&mut self, slot: &mut StageSlot, former: Option<SavedState>) -> Inheritance {
+        let state = self.save(slot);
         self.saved_after = self.calls();
         self.instances += 1;
         Inheritance { number: self.instances, occasion: self.occasion_of_swap(), state, former }
@@ -77,7 +77,7 @@ impl<C: ResidentCode> Resident<C> {
             self.save(slot);
         }
         let state = former.or_else(|| self.saved.clone());
-        self.begin(slot, &mut instance, state.as_deref())?;
+        self.begin(slot, &mut instance, state.as_ref().map(|state| &state[..]))?;
         let now = self.engine.clock().now();
         let old_code = self.code.replace(code);
         // Code that was given up is nothing to come back to.

@@ -13,6 +13,7 @@ use super::failure::CallError;
 use super::instance::{Instance, StageSlot};
 use super::kinds::{Code, ResidentCode};
 use super::log_lines::LogLines;
+use super::resident::SavedState;
 use super::settings::GuestKind;
 use super::stage::Stage;
 use super::state::{Identity, InstanceState};
@@ -35,9 +36,9 @@ pub struct Inheritance {
     pub number: u64,
     pub occasion: Occasion,
     /// What the old instance has saved, unless there is nothing to carry.
-    pub state: Option<Vec<u8>>,
+    pub state: Option<SavedState>,
     /// What this code itself saved when it ran last, where it comes back.
-    pub former: Option<Vec<u8>>,
+    pub former: Option<SavedState>,
 }
 
 /// Code that has passed its trial, with an instance that has yet to be called.
@@ -45,7 +46,7 @@ pub struct Prepared<C: ResidentCode> {
     pub(super) code: C,
     pub(super) instance: Instance<C::Bindings>,
     /// The state to begin with in place of the old instance's, which the code does not understand.
-    pub(super) former: Option<Vec<u8>>,
+    pub(super) former: Option<SavedState>,
 }
 
 impl<C: ResidentCode> Prepared<C> {
@@ -75,7 +76,7 @@ pub fn try_out<C: ResidentCode>(
         let mut trial = Trial::start(&engine, identity, &code, inheritance.number, empty_stage())?;
         trial.call("init", |bindings, store| C::init(bindings, store, config, inheritance.occasion))?;
         trial.call("restore", |bindings, store| C::restore(bindings, store, own))?;
-        former = Some(own.clone());
+        former = Some(Arc::clone(own));
     }
     let instance = instance(&engine, identity, &code, inheritance.number)?;
     Ok(Prepared { code, instance, former })

@@ -12,6 +12,7 @@ use super::simulation::{Cx, HostSimulation, Timer};
 use crate::guest::contract::sim::types::Occasion;
 use crate::guest::contract::step_task::StepTaskPre;
 use crate::guest::kinds::{JobCode, ResidentCode};
+use crate::guest::resident::SavedState;
 use crate::guest::{
     GamePre, GuestCode, GuestId, GuestKind, Identity, Inheritance, InstanceState, LoopEngine, Probation, Resident,
     Returned, StageSlot, Supervisor, ThinkerPre,
@@ -61,7 +62,7 @@ trait Living {
     fn start(&mut self, stage: &mut StageSlot, occasion: Occasion, saved: Option<Vec<u8>>);
     fn restart(&mut self, stage: &mut StageSlot);
     fn save(&mut self, stage: &mut StageSlot) -> Option<Vec<u8>>;
-    fn inheritance(&mut self, stage: &mut StageSlot, former: Option<Vec<u8>>) -> Inheritance;
+    fn inheritance(&mut self, stage: &mut StageSlot, former: Option<SavedState>) -> Inheritance;
     fn take_returned(&mut self) -> Option<Returned>;
 }
 
@@ -87,10 +88,10 @@ impl<C: ResidentCode> Living for Resident<C> {
     }
 
     fn save(&mut self, stage: &mut StageSlot) -> Option<Vec<u8>> {
-        Resident::save(self, stage).map(<[u8]>::to_vec)
+        Resident::save(self, stage).map(|state| state.to_vec())
     }
 
-    fn inheritance(&mut self, stage: &mut StageSlot, former: Option<Vec<u8>>) -> Inheritance {
+    fn inheritance(&mut self, stage: &mut StageSlot, former: Option<SavedState>) -> Inheritance {
         Resident::inheritance(self, stage, former)
     }
 
@@ -155,7 +156,12 @@ impl Guests {
     }
 
     /// What new code of a game or a thinker is to carry on; see [`Resident::inheritance`].
-    pub fn inheritance(&mut self, id: GuestId, stage: &mut StageSlot, former: Option<Vec<u8>>) -> Option<Inheritance> {
+    pub fn inheritance(
+        &mut self,
+        id: GuestId,
+        stage: &mut StageSlot,
+        former: Option<SavedState>,
+    ) -> Option<Inheritance> {
         Some(self.living_mut(id)?.inheritance(stage, former))
     }
 

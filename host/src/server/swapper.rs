@@ -17,6 +17,7 @@ use super::guests::TaskCode;
 use super::simulation::Item;
 use super::swaps::{Done, Successor, SwapOrder, Timed};
 use crate::admin::ControlError;
+use crate::guest::resident::SavedState;
 use crate::guest::{
     EventBook, Fate, Generation, GuestCode, GuestId, GuestSettings, Identity, Inheritance, JobRun, LoopEngine,
     Prepared, Returned, Stage, SwapError, Swapped, load, read_file, try_out, try_to_instantiate,
@@ -72,7 +73,7 @@ struct Candidate {
     bytes: Vec<u8>,
     file: PathBuf,
     /// What this very code saved when it ran last.
-    former: Option<Vec<u8>>,
+    former: Option<SavedState>,
 }
 
 /// What came of it.
@@ -80,7 +81,7 @@ struct Landed {
     compile: Duration,
     pause: Duration,
     /// What the old code saved.
-    state: Option<Vec<u8>>,
+    state: Option<SavedState>,
     notes: Vec<String>,
 }
 
@@ -172,7 +173,7 @@ impl Shared {
             before.ok_or("there is nothing to go back to: no earlier generation is kept that has not failed")?;
         let bytes = self.generations.code(&guest.name, &before);
         let bytes = bytes.map_err(|error| format!("the kept file of generation {} is lost: {error}", before.number))?;
-        let former = self.generations.state(&guest.name, before.number);
+        let former = self.generations.state(&guest.name, before.number).map(Arc::new);
         Ok(Candidate { guest: guest.clone(), number: before.number, bytes, file: before.file, former })
     }
 
@@ -197,7 +198,9 @@ impl Shared {
         let landed = Arc::clone(&self).land(&candidate).await?;
         let (number, pause) = (candidate.number, landed.pause);
         let state = landed.state;
-        Arc::clone(&self).aside(move |shared| shared.enter(&candidate, running.as_ref(), state.as_deref())).await?;
+        Arc::clone(&self)
+            .aside(move |shared| shared.enter(&candidate, running.as_ref(), state.as_ref().map(|state| &state[..])))
+            .await?;
         let took = clock.now() - began;
         tracing::info!(
             guest = name,

@@ -7,6 +7,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::guests::TaskCode;
 use super::simulation::{Cx, HostSimulation};
+use crate::guest::resident::SavedState;
 use crate::guest::{
     CallError, GamePre, GuestId, Inheritance, InstanceState, Prepared, Probation, Returned, SwapError, SwapOptions,
     TakenOver, ThinkerPre,
@@ -17,7 +18,7 @@ use crate::world::ThinkerId;
 /// What a swap wants of the loop.
 pub enum SwapOrder {
     /// What new code is to carry on; none where there is no such game or thinker. `former` comes with it.
-    Inheritance { guest: GuestId, former: Option<Vec<u8>>, reply: Reply<Option<Timed<Inheritance>>> },
+    Inheritance { guest: GuestId, former: Option<SavedState>, reply: Reply<Option<Timed<Inheritance>>> },
     /// New code is to take over, as that generation.
     TakeOver { guest: GuestId, code: Successor, generation: u64, reply: Reply<Timed<Result<Done, SwapError>>> },
 }

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 
 const [library, source, wit, world, out] = process.argv.slice(2);
 const { main, exports } = JSON.parse(await readFile(join(library, 'package.json'), 'utf8'));
-const entry = main ?? exports?.['.']?.default ?? exports?.['.'] ?? 'src/componentize.js';
+const entry = exports?.import ?? exports?.['.']?.import ?? main ?? 'src/componentize.js';
 const { componentize } = await import(pathToFileURL(join(library, entry)));
 
 try {

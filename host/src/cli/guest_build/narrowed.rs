@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use wit_component::WitPrinter;
-use wit_parser::{PackageId, Resolve, WorldItem};
+use wit_parser::{PackageId, Resolve};
 
 use super::project::Project;
 use crate::guest::component::is_open_to;
@@ -30,19 +30,14 @@ pub fn narrowed(project: &Project) -> anyhow::Result<Narrowed> {
 fn narrow(folder: &Path, project: &Project) -> anyhow::Result<Narrowed> {
     let mut resolve = Resolve::default();
     let (package, _) = resolve.push_dir(folder).with_context(|| format!("{} is not WIT", folder.display()))?;
-    let closed: Vec<_> = resolve.packages[package]
-        .interfaces
-        .iter()
-        .filter(|(name, _)| !is_open_to(name, project.kind, &project.grants))
-        .map(|(_, id)| *id)
-        .collect();
-    for interface in &closed {
-        // Its types stay, since others use them.
-        resolve.interfaces[*interface].functions.clear();
+    let interfaces: Vec<_> =
+        resolve.packages[package].interfaces.iter().map(|(name, id)| (name.clone(), *id)).collect();
+    for (name, interface) in interfaces {
+        if !is_open_to(&name, project.kind, &project.grants) {
+            // Its types stay, since others use them; types alone need no grant.
+            resolve.interfaces[interface].functions.clear();
+        }
     }
-    let world = world_of(&resolve, package, project)?;
-    let imports = &mut resolve.worlds[world].imports;
-    imports.retain(|_, item| !matches!(item, WorldItem::Interface { id, .. } if closed.contains(id)));
     Ok(Narrowed { resolve, package })
 }
 
@@ -87,7 +82,7 @@ mod tests {
         let narrow = text(GuestKind::Game, &[Grant::Gate]);
         let world = narrow.split("world game {").nth(1).unwrap().split("\n}").next().unwrap();
         assert!(world.contains("import gate;") && world.contains("import log;"), "{world}");
-        assert!(!world.contains("import kv;"), "{world}");
+        assert!(narrow.contains("record entry") && !narrow.contains("scan: func"), "kv has types only");
         assert!(narrow.contains("record due-event") && !narrow.contains("schedule: func"), "types only");
         assert!(narrow.contains("send-all: func"));
         let parsed = Resolve::default().push_str("narrow.wit", &narrow);

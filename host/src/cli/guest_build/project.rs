@@ -101,7 +101,9 @@ impl Project {
 /// The projects in a directory and below it, in order of their names. Not the ones of Cargo.
 pub fn find(directory: &Path) -> Result<Vec<Project>, ProjectError> {
     let mut folders = Vec::new();
-    look(directory, 0, &mut folders);
+    // The compilers run in other folders.
+    let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    look(&directory, 0, &mut folders);
     let mut projects = folders.iter().map(|folder| Project::read(folder)).collect::<Result<Vec<_>, _>>()?;
     projects.sort_by(|left, right| left.name.cmp(&right.name));
     Ok(projects)
