@@ -10,6 +10,7 @@ pub mod demo;
 pub mod events;
 pub mod guest_build;
 pub mod guest_check;
+pub mod guest_new;
 pub mod guests;
 pub mod logging;
 pub mod report;
@@ -59,7 +60,7 @@ pub enum Command {
     Save(save::SaveArgs),
     /// Copy everything durable of the running host to a file
     Backup(backup::BackupArgs),
-    /// Build guests, or look into one
+    /// Make, build or look into guests
     #[command(subcommand)]
     Guest(GuestCommand),
     /// Print completions for a shell
@@ -69,7 +70,9 @@ pub enum Command {
 /// The commands about guests.
 #[derive(Subcommand, Debug)]
 pub enum GuestCommand {
-    /// Compile Rust guests to WebAssembly components
+    /// Make the project of a new guest, in any language there is a template for
+    New(guest_new::GuestNewArgs),
+    /// Make components of guests in Rust, JavaScript, Python and C
     Build(guest_build::GuestBuildArgs),
     /// Say what a guest is, what it imports and exports, and whether this host would run it
     Check(guest_check::GuestCheckArgs),
@@ -89,6 +92,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<()> {
         Command::Events(command) => events::run(command),
         Command::Save(args) => save::run(args),
         Command::Backup(args) => backup::run(args),
+        Command::Guest(GuestCommand::New(args)) => guest_new::run(&args),
         Command::Guest(GuestCommand::Build(args)) => guest_build::run(&args),
         Command::Guest(GuestCommand::Check(args)) => guest_check::run(args),
         Command::Completions(args) => completions::run(&args),

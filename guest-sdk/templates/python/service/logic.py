@@ -1,0 +1,29 @@
+"""What the service does, which knows nothing of the host: this is what the tests test."""
+
+import json
+
+
+def begin() -> dict:
+    return {"sum": 0}
+
+
+def answer(state: dict, text: str) -> str:
+    """The answer to a message. A ValueError refuses it."""
+    word, _, number = text.partition(" ")
+    if word == "add":
+        state["sum"] += int(number)
+    return str(state["sum"])
+
+
+def encode(state: dict) -> bytes:
+    """What this guest remembers, as bytes. The version says how to read them: raise it when the form changes, and keep
+    reading the older ones."""
+    return json.dumps({"version": 1, **state}).encode()
+
+
+def decode(data: bytes) -> dict:
+    state = json.loads(data)
+    version = state.pop("version")
+    if version != 1:
+        raise ValueError(f"there is no way to read version {version} of the state")
+    return state
