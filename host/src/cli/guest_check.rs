@@ -1,45 +1,162 @@
-//! `wheelhouse guest check`: says what a guest is, and whether this host would run it.
+//! `wheelhouse guest check`: explains what a guest is: its kind, what it may do by what it imports, its size and memory,
+//! the language it is written in, and whether this host would run it.
+
+mod parts;
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
+use serde::Serialize;
 
+use self::parts::Parts;
 use super::report;
 use crate::clock::MonotonicClock;
-use crate::guest::component::{Asks, Import, Inspected, grants_for, inspect};
+use crate::guest::component::{Asks, Facts, Import, facts_of, grants_for};
 use crate::guest::encode::to_component;
-use crate::guest::{GuestKind, GuestLimits, GuestSettings, LoadError, LoopEngine, load, read_file};
+use crate::guest::{Grant, GuestKind, GuestLimits, GuestSettings, LoadError, LoopEngine, load, read_file};
 use crate::service::{ServiceEngine, code};
 
 /// What `wheelhouse guest check` is asked.
 #[derive(Args, Debug)]
 pub struct GuestCheckArgs {
-    /// The guest: a component, or a core module with a `component-type` section
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    /// The guests: components, or core modules with a `component-type` section
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+
+    /// Print one JSON object for each, in a line of its own
+    #[arg(long)]
+    pub json: bool,
 }
 
-/// Looks into the file.
+/// Looks into the files.
 pub fn run(args: GuestCheckArgs) -> anyhow::Result<()> {
-    let file = args.file.display();
-    let bytes = read_file(&args.file).map_err(|error| anyhow::anyhow!("{file} cannot be read: {error}"))?;
     let engines = Engines::new()?;
-    let component = to_component(&bytes).map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
-    let is_async = code::has_async_functions(&component);
-    let engine = if is_async { engines.services.concurrent() } else { engines.of_the_loop.wasmtime() };
-    let inspected = inspect(engine, &component).map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
-    report::print(&describe(&inspected, is_async, bytes.len()))?;
-    let Some(kind) = inspected.kind else {
-        bail!("{file}: its exports are those of no kind of guest; implement a world of wheelhouse:sim");
-    };
-    // With every grant that its kind can have, what is left is what no configuration can mend.
-    let settings = GuestSettings { grants: grants_for(kind), ..GuestSettings::new("checked", kind, &args.file) };
-    if let Err(error) = engines.load(&settings, &component) {
-        bail!("{file}: this host would not run it: {error}");
+    for (place, file) in args.files.iter().enumerate() {
+        let explained = explain(file, &engines)?;
+        if args.json {
+            report::print(&format!("{}\n", serde_json::to_string(&explained)?))?;
+        } else {
+            report::print(if place == 0 { "" } else { "\n" })?;
+            report::print(&explained.in_words())?;
+        }
+        if let Some(reason) = &explained.refused {
+            bail!("{}: {reason}", file.display());
+        }
     }
-    report::print("this host runs it\n")
+    Ok(())
+}
+
+/// What there is to say of a file.
+#[derive(Debug, Serialize)]
+struct Explained {
+    file: PathBuf,
+    name: String,
+    kind: Option<GuestKind>,
+    /// A service that takes the next message while it waits.
+    is_async: bool,
+    imports: Vec<Imported>,
+    exports: Vec<String>,
+    /// What it has to be granted.
+    grants: Vec<Grant>,
+    #[serde(flatten)]
+    parts: Parts,
+    /// Why this host would not run it.
+    refused: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Imported {
+    name: String,
+    /// The grant that it needs.
+    grant: Option<Grant>,
+    #[serde(skip)]
+    remark: String,
+}
+
+fn explain(file: &Path, engines: &Engines) -> anyhow::Result<Explained> {
+    let shown = file.display();
+    let bytes = read_file(file).map_err(|error| anyhow::anyhow!("{shown} cannot be read: {error}"))?;
+    let component = to_component(&bytes).map_err(|error| anyhow::anyhow!("{shown}: {error}"))?;
+    let facts = facts_of(&component).map_err(|error| anyhow::anyhow!("{shown}: {error}"))?;
+    let refused = match facts.kind {
+        None => Some("its exports are those of no kind of guest; implement a world of wheelhouse:sim".to_owned()),
+        Some(kind) => {
+            // With every grant that its kind can have, what is left is what no configuration can mend.
+            let settings = GuestSettings { grants: grants_for(kind), ..GuestSettings::new("checked", kind, file) };
+            let loaded = engines.load(&settings, &component);
+            loaded.err().map(|error| format!("this host would not run it: {error}"))
+        }
+    };
+    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let parts = Parts::of(&bytes, &component);
+    Ok(Explained { is_async: code::has_async_functions(&component), refused, ..told(file, name, facts, parts) })
+}
+
+fn told(file: &Path, name: String, facts: Facts, parts: Parts) -> Explained {
+    let Facts { kind, imports, exports } = facts;
+    let mut grants: Vec<Grant> = imports.iter().filter_map(granted_by).collect();
+    grants.sort_unstable();
+    grants.dedup();
+    let imported =
+        |import: Import| Imported { remark: remark(&import, kind), grant: granted_by(&import), name: import.name };
+    let imports = imports.into_iter().map(imported).collect();
+    Explained { file: file.to_owned(), name, kind, is_async: false, imports, exports, grants, parts, refused: None }
+}
+
+fn granted_by(import: &Import) -> Option<Grant> {
+    match import.asks() {
+        Asks::Grant(grant) => Some(grant),
+        Asks::Nothing | Asks::Wasi | Asks::Unknown => None,
+    }
+}
+
+/// What there is to know about an import, to be read after its name.
+fn remark(import: &Import, kind: Option<GuestKind>) -> String {
+    match (import.asks(), kind) {
+        (Asks::Nothing, _) if import.has_functions => "every guest may".to_owned(),
+        (Asks::Nothing, _) => "types only".to_owned(),
+        (Asks::Wasi, _) => "empty: no files, network or environment".to_owned(),
+        (Asks::Grant(_), Some(kind)) if !import.is_for(kind) => format!("not for a {kind}"),
+        (Asks::Grant(grant), _) => format!("grant \"{grant}\""),
+        (Asks::Unknown, _) => "unknown to this host".to_owned(),
+    }
+}
+
+impl Explained {
+    fn in_words(&self) -> String {
+        let mut text = String::new();
+        let kind = match self.kind {
+            Some(GuestKind::Game) => "a game: it holds the rules, and is the only kind that changes the world",
+            Some(GuestKind::Thinker) => "a thinker: it decides for NPCs, many in a call",
+            Some(GuestKind::StepTask) => "a step task: work that it cuts in steps itself",
+            Some(GuestKind::Job) => "a job: work written straight through, which the host cuts",
+            Some(GuestKind::Service) if self.is_async => "a service that takes the next message while it waits",
+            Some(GuestKind::Service) => "a service that handles one message after another",
+            None => "of no kind that this host knows",
+        };
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{} is {kind}", self.file.display());
+        text.push_str(&self.parts.in_words());
+        // What a language's runtime wants of WASI is a long list that says little.
+        let (wasi, others): (Vec<_>, Vec<_>) = self.imports.iter().partition(|import| import.name.starts_with("wasi:"));
+        let _ = writeln!(text, "it imports");
+        for Imported { name, remark, .. } in others {
+            let _ = writeln!(text, "  {name}  ({remark})");
+        }
+        if !wasi.is_empty() {
+            let _ = writeln!(text, "  {} interfaces of WASI  (empty: no files, network or environment)", wasi.len());
+        }
+        let _ = writeln!(text, "it exports\n  {}", self.exports.join(", "));
+        if let (None, Some(kind)) = (&self.refused, self.kind) {
+            let grants: Vec<String> = self.grants.iter().map(|grant| format!("\"{grant}\"")).collect();
+            let _ = writeln!(text, "this host runs it, with this in its configuration:\n");
+            let _ = writeln!(text, "[[guests]]\nname = {:?}\nkind = \"{kind}\"\nfile = {:?}", self.name, self.file);
+            let _ = writeln!(text, "grants = [{}]", grants.join(", "));
+        }
+        text
+    }
 }
 
 /// The engines of a host without guests.
@@ -65,99 +182,46 @@ impl Engines {
     }
 }
 
-fn describe(inspected: &Inspected, is_async: bool, length: usize) -> String {
-    let mut text = String::new();
-    let kind = match inspected.kind {
-        Some(GuestKind::Service) if is_async => "service (async: it takes the next message while it waits)".to_owned(),
-        Some(GuestKind::Service) => "service (one message after another)".to_owned(),
-        Some(kind) => kind.to_string(),
-        None => "none".to_owned(),
-    };
-    // Writing to a string does not fail.
-    let _ = writeln!(text, "kind     {kind}");
-    let _ = writeln!(text, "size     {} KiB", length.div_ceil(1024));
-    for import in &inspected.imports {
-        let _ = writeln!(text, "imports  {}{}", import.name, needs(import, inspected.kind));
-    }
-    for export in &inspected.exports {
-        let _ = writeln!(text, "exports  {export}");
-    }
-    text
-}
-
-/// What an import needs, to be read after its name.
-fn needs(import: &Import, kind: Option<GuestKind>) -> String {
-    match (import.asks(), kind) {
-        (Asks::Nothing, _) => String::new(),
-        (Asks::Wasi, _) => "   (empty: no files, network or environment)".to_owned(),
-        (Asks::Grant(_), Some(kind)) if !import.is_for(kind) => format!("   (not for a {kind})"),
-        (Asks::Grant(grant), _) => format!("   (grant \"{grant}\")"),
-        (Asks::Unknown, _) => "   (unknown)".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use wasmtime::component::Component;
-
     use super::*;
 
-    const EMPTY_COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
-
-    fn inspected(kind: Option<GuestKind>, interfaces: &[&str]) -> Inspected {
-        let import = |interface: &&str| Import {
-            name: if interface.contains(':') {
-                (*interface).to_owned()
-            } else {
-                format!("wheelhouse:sim/{interface}@0.1.0")
-            },
-            has_functions: *interface != "types",
+    fn explained(kind: Option<GuestKind>, interfaces: &[&str]) -> Explained {
+        let name = |interface: &str| match interface.contains(':') {
+            true => interface.to_owned(),
+            false => format!("wheelhouse:sim/{interface}@0.1.0"),
         };
-        Inspected {
-            component: Component::new(&wasmtime::Engine::default(), EMPTY_COMPONENT).unwrap(),
-            kind,
-            imports: interfaces.iter().map(import).collect(),
-            exports: vec!["init".to_owned(), "handle".to_owned()],
-        }
+        let import = |interface: &&str| Import { name: name(interface), has_functions: *interface != "types" };
+        let exports = vec!["init".to_owned(), "handle".to_owned()];
+        let facts = Facts { kind, imports: interfaces.iter().map(import).collect(), exports };
+        told(Path::new("chat.wasm"), "chat".to_owned(), facts, Parts::default())
     }
 
     #[test]
-    fn a_service_is_shown_with_the_grant_that_each_import_needs() {
-        let interfaces = ["types", "log", "services", "actor", "async-calls", "sockets", "kv", "wasi:io/poll@0.2.6"];
-        let expected = "\
-kind     service (async: it takes the next message while it waits)
-size     2 KiB
-imports  wheelhouse:sim/types@0.1.0
-imports  wheelhouse:sim/log@0.1.0
-imports  wheelhouse:sim/services@0.1.0   (grant \"services\")
-imports  wheelhouse:sim/actor@0.1.0   (grant \"services\")
-imports  wheelhouse:sim/async-calls@0.1.0   (grant \"services\")
-imports  wheelhouse:sim/sockets@0.1.0   (grant \"sockets\")
-imports  wheelhouse:sim/kv@0.1.0   (not for a service)
-imports  wasi:io/poll@0.2.6   (empty: no files, network or environment)
-exports  init
-exports  handle
-";
-        assert_eq!(describe(&inspected(Some(GuestKind::Service), &interfaces), true, 1025), expected);
-    }
-
-    #[test]
-    fn the_other_kinds_are_shown_by_their_names() {
-        for (kind, shown) in [
-            (Some(GuestKind::Service), "kind     service (one message after another)\n"),
-            (Some(GuestKind::Game), "kind     game\n"),
-            (None, "kind     none\n"),
+    fn each_import_is_told_with_what_it_needs_and_the_entry_grants_all_of_it() {
+        let imports =
+            ["log", "types", "calls", "actor", "gate", "entities", "wasi:io/poll@0.2.6", "wasi:io/error@0.2.6"];
+        let text = explained(Some(GuestKind::Service), &imports).in_words();
+        for line in [
+            "chat.wasm is a service that handles one message after another",
+            "  wheelhouse:sim/log@0.1.0  (every guest may)",
+            "  wheelhouse:sim/types@0.1.0  (types only)",
+            "  wheelhouse:sim/calls@0.1.0  (grant \"services\")",
+            "  wheelhouse:sim/entities@0.1.0  (not for a service)",
+            "  2 interfaces of WASI  (empty: no files, network or environment)",
+            "  init, handle",
+            "[[guests]]",
+            "grants = [\"entities\", \"services\", \"gate\"]",
         ] {
-            assert!(describe(&inspected(kind, &[]), false, 1).starts_with(shown), "{kind:?}");
+            assert!(text.lines().any(|told| told == line), "{line}\n{text}");
         }
     }
 
     #[test]
-    fn a_file_of_no_kind_is_refused_by_the_engine_of_the_kind_it_should_be() {
-        let engines = Engines::new().unwrap();
-        for kind in [GuestKind::Service, GuestKind::Job] {
-            let refused = engines.load(&GuestSettings::new("checked", kind, "a.wasm"), EMPTY_COMPONENT).unwrap_err();
-            assert!(matches!(refused, LoadError::NoKind { .. }), "{refused}");
-        }
+    fn the_entry_is_left_out_where_the_host_would_not_run_it() {
+        let refused = Explained { refused: Some("no".to_owned()), ..explained(None, &["nobodys"]) };
+        let text = refused.in_words();
+        assert!(text.contains("is of no kind") && text.contains("(unknown to this host)"), "{text}");
+        assert!(!text.contains("[[guests]]"), "{text}");
     }
 }

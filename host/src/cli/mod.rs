@@ -7,6 +7,7 @@ pub mod client;
 pub mod completions;
 pub mod config;
 pub mod demo;
+pub mod dev;
 pub mod events;
 pub mod guest_build;
 pub mod guest_check;
@@ -40,6 +41,8 @@ pub enum Command {
     Serve(serve::ServeArgs),
     /// Run a world with simulated clients over real sockets, and print a summary
     Demo(demo::DemoArgs),
+    /// Watch the sources of guests, and build and swap what changes in the running world
+    Dev(dev::DevArgs),
     /// Talk to a gate by hand: lines go as frames, frames come as lines
     Client(client::ClientArgs),
     /// Show what the running host is doing
@@ -83,6 +86,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<()> {
     match command_line.command {
         Command::Serve(args) => serve::run(args),
         Command::Demo(args) => demo::run(args),
+        Command::Dev(args) => dev::run(&args),
         Command::Client(args) => client::run(args),
         Command::Status(args) => status::run(args),
         Command::Swap(args) => swap::run(args),

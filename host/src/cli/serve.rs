@@ -63,15 +63,27 @@ impl StopSignals {
             quit: signal(SignalKind::quit()).context("cannot listen for SIGQUIT")?,
         })
     }
+
+    async fn any(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+            _ = self.quit.recv() => {}
+        }
+    }
 }
 
 /// Waits for a signal (true) or for the loop to fail (false).
 async fn wait(host: &Host, mut signals: StopSignals) -> bool {
     tokio::select! {
-        _ = signals.interrupt.recv() => true,
-        _ = signals.terminate.recv() => true,
-        _ = signals.hangup.recv() => true,
-        _ = signals.quit.recv() => true,
+        () = signals.any() => true,
         _ = host.loop_ended() => false,
     }
+}
+
+/// Ends when the program is told to stop, by any of the signals that stop a world.
+pub(super) async fn until_told_to_stop() -> anyhow::Result<()> {
+    StopSignals::listen()?.any().await;
+    Ok(())
 }

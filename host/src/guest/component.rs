@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
+use wit_component::DecodedWasm;
+use wit_parser::WorldItem;
 
 use super::encode::{EncodeError, one_line, to_component};
 use super::settings::{Grant, GuestKind};
@@ -60,6 +62,12 @@ pub enum LoadError {
 /// A compiled component, and what can be told of it.
 pub struct Inspected {
     pub component: Component,
+    pub facts: Facts,
+}
+
+/// What can be told of a component without running it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
     /// Its kind, if its exports are those of one.
     pub kind: Option<GuestKind>,
     /// Names of everything it imports, versions included.
@@ -88,7 +96,25 @@ pub fn inspect(engine: &Engine, bytes: &[u8]) -> Result<Inspected, LoadError> {
         .map(|(name, item)| Import { name: name.to_owned(), has_functions: has_functions(engine, &item.ty) })
         .collect();
     let exports: Vec<String> = component_type.exports(engine).map(|(name, _)| name.to_owned()).collect();
-    Ok(Inspected { kind: kind_of(&exports), component, imports, exports })
+    Ok(Inspected { component, facts: Facts { kind: kind_of(&exports), imports, exports } })
+}
+
+/// What can be told of a file without compiling it: quick also where it is large.
+pub fn facts_of(bytes: &[u8]) -> Result<Facts, LoadError> {
+    let bytes = to_component(bytes)?;
+    let decoded = wit_component::decode(&bytes).map_err(|error| LoadError::Compile(one_line(&format!("{error:#}"))))?;
+    let DecodedWasm::Component(resolve, world) = decoded else {
+        return Err(LoadError::NoKind { found: "a WIT package".to_owned() });
+    };
+    let world = &resolve.worlds[world];
+    let has_functions = |item: &WorldItem| match item {
+        WorldItem::Interface { id, .. } => !resolve.interfaces[*id].functions.is_empty(),
+        WorldItem::Function(_) => true,
+        WorldItem::Type { .. } => false,
+    };
+    let import = |(key, item)| Import { name: resolve.name_world_key(key), has_functions: has_functions(item) };
+    let exports: Vec<String> = world.exports.keys().map(|key| resolve.name_world_key(key)).collect();
+    Ok(Facts { kind: kind_of(&exports), imports: world.imports.iter().map(import).collect(), exports })
 }
 
 fn has_functions(engine: &Engine, item: &ComponentItem) -> bool {
@@ -174,7 +200,7 @@ impl Import {
     }
 }
 
-impl Inspected {
+impl Facts {
     /// Whether a guest configured as `configured`, with `grants`, may be run from this file; and what to link.
     pub fn admit(&self, configured: GuestKind, grants: &[Grant]) -> Result<Needs, LoadError> {
         let found = self.kind.ok_or_else(|| LoadError::NoKind { found: list(&self.exports) })?;
@@ -218,7 +244,7 @@ fn list(names: &[String]) -> String {
 mod tests {
     use std::path::Path;
 
-    use wit_parser::{Resolve, WorldItem};
+    use wit_parser::Resolve;
 
     use super::*;
 
@@ -272,13 +298,9 @@ mod tests {
         assert_eq!(words(GuestKind::Service), "services sockets gate metrics");
     }
 
-    const EMPTY_COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
-
     fn admitted(name: &str, kind: GuestKind, grants: &[Grant]) -> Result<Needs, String> {
-        let engine = Engine::default();
-        let component = Component::new(&engine, EMPTY_COMPONENT).unwrap();
-        let inspected = Inspected { component, kind: Some(kind), imports: vec![import(name)], exports: Vec::new() };
-        inspected.admit(kind, grants).map_err(|error| error.to_string())
+        let facts = Facts { kind: Some(kind), imports: vec![import(name)], exports: Vec::new() };
+        facts.admit(kind, grants).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::time::Duration;
 use wasmtime::{Cache, CacheConfig, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use super::epoch::{EpochTicker, Ticking};
+use super::function_cache::FunctionCache;
 use super::settings::{GuestLimits, GuestSettings};
 use crate::clock::{SharedClock, thread_cpu_time};
 
@@ -17,6 +18,9 @@ const PARTS_PER_COMPONENT: u32 = 8;
 
 /// Elements of one table. Interpreters bring large tables of functions.
 pub(super) const MAX_TABLE_ELEMENTS: usize = 100_000;
+
+/// Machine code that an engine remembers, function by function. The engines of JavaScript and Python have some 40 MiB each.
+const MAX_FUNCTION_CACHE_BYTES: usize = 256 * 1024 * 1024;
 
 /// Wasm stack of a call. A guest that recurses deeper traps.
 const MAX_WASM_STACK_BYTES: usize = 512 * 1024;
@@ -150,6 +154,9 @@ pub(crate) fn config(
         .max_wasm_stack(MAX_WASM_STACK_BYTES)
         .async_stack_size(4 * MAX_WASM_STACK_BYTES)
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(instances, max_memory_bytes)));
+    config
+        .enable_incremental_compilation(Arc::new(FunctionCache::new(MAX_FUNCTION_CACHE_BYTES)))
+        .map_err(|error| EngineError::Cache { message: format!("{error:#}") })?;
     if let Some(folder) = cache_folder {
         let mut cache = CacheConfig::new();
         cache.with_directory(folder);

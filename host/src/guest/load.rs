@@ -60,7 +60,7 @@ impl GuestCode {
 /// Loads the file of a guest that runs on the loop, as it is configured.
 pub fn load(engine: &LoopEngine, settings: &GuestSettings, bytes: &[u8]) -> Result<GuestCode, LoadError> {
     let inspected = inspect(engine.wasmtime(), bytes)?;
-    let needs = inspected.admit(settings.kind, &settings.grants)?;
+    let needs = inspected.facts.admit(settings.kind, &settings.grants)?;
     let linker = link(engine, &needs).map_err(unfit)?;
     let pre = linker.instantiate_pre(&inspected.component).map_err(unfit)?;
     exports(settings.kind, pre).map_err(unfit)

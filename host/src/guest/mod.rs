@@ -15,6 +15,7 @@ pub mod engine;
 pub(crate) mod epoch;
 pub mod event_book;
 pub mod failure;
+mod function_cache;
 pub mod generation;
 pub(crate) mod imports;
 pub mod instance;

@@ -80,7 +80,7 @@ pub fn load(engine: &ServiceEngine, settings: &GuestSettings, bytes: &[u8]) -> R
     let is_concurrent = has_async_functions(&component);
     let wasmtime = if is_concurrent { engine.concurrent() } else { engine.plain() };
     let inspected = inspect(wasmtime, &component)?;
-    let needs = inspected.admit(GuestKind::Service, &settings.grants)?;
+    let needs = inspected.facts.admit(GuestKind::Service, &settings.grants)?;
     let mut linker = Linker::new(wasmtime);
     imports::link(&mut linker, &needs, is_concurrent).map_err(unfit)?;
     let pre: InstancePre<ServiceState> = linker.instantiate_pre(&inspected.component).map_err(unfit)?;

@@ -75,19 +75,19 @@ pub fn find(directories: &[PathBuf]) -> anyhow::Result<Vec<Buildable>> {
     let mut by_workspace: BTreeMap<PathBuf, Vec<GuestPackage>> = BTreeMap::new();
     let mut projects: Vec<Project> = Vec::new();
     for directory in directories {
+        // A workspace of Cargo may have projects of other languages in it.
         let others = project::find(directory)?;
-        match packages::find(directory) {
-            Ok(packages) => {
-                for package in packages {
-                    let guests = by_workspace.entry(package.workspace_root.clone()).or_default();
-                    if !guests.contains(&package) {
-                        guests.push(package);
-                    }
-                }
-            }
+        let packages = match packages_below(directory) {
+            Ok(packages) => packages,
             // There need not be any in Rust.
-            Err(FindError::NoPackage(_) | FindError::NoGuests(_)) if !others.is_empty() => {}
+            Err(FindError::NoPackage(_) | FindError::NoGuests(_)) if !others.is_empty() => Vec::new(),
             Err(error) => return Err(error.into()),
+        };
+        for package in packages {
+            let guests = by_workspace.entry(package.workspace_root.clone()).or_default();
+            if !guests.contains(&package) {
+                guests.push(package);
+            }
         }
         for project in others {
             if !projects.contains(&project) {
@@ -98,6 +98,23 @@ pub fn find(directories: &[PathBuf]) -> anyhow::Result<Vec<Buildable>> {
     let workspaces = by_workspace.into_iter();
     let workspaces = workspaces.map(|(workspace_root, guests)| Buildable::Cargo { workspace_root, guests });
     Ok(workspaces.chain(projects.into_iter().map(Buildable::Project)).collect())
+}
+
+/// The guests in Rust: of the package or workspace that the directory is, or of those below it.
+fn packages_below(directory: &Path) -> Result<Vec<GuestPackage>, FindError> {
+    let folders = project::folders_with("Cargo.toml", directory);
+    if directory.join("Cargo.toml").is_file() || folders.is_empty() {
+        return packages::find(directory);
+    }
+    let mut all = Vec::new();
+    for folder in folders {
+        match packages::find(&folder) {
+            Ok(packages) => all.extend(packages),
+            Err(FindError::NoGuests(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if all.is_empty() { Err(FindError::NoGuests(directory.to_owned())) } else { Ok(all) }
 }
 
 /// Builds guests, and calls `made` for each component that is written. What compilers complain of has gone to standard

@@ -100,17 +100,25 @@ impl Project {
 
 /// The projects in a directory and below it, in order of their names. Not the ones of Cargo.
 pub fn find(directory: &Path) -> Result<Vec<Project>, ProjectError> {
-    let mut folders = Vec::new();
-    // The compilers run in other folders.
-    let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
-    look(&directory, 0, &mut folders);
+    let folders = folders_with(PROJECT_FILE, directory);
     let mut projects = folders.iter().map(|folder| Project::read(folder)).collect::<Result<Vec<_>, _>>()?;
     projects.sort_by(|left, right| left.name.cmp(&right.name));
     Ok(projects)
 }
 
-fn look(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
-    if directory.join(PROJECT_FILE).is_file() {
+/// The folders with a file of that name, by absolute paths: the directory, or else those below it. What lies below such a
+/// folder belongs to it.
+pub fn folders_with(name: &str, directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    // The compilers run in other folders.
+    let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    look(name, &directory, 0, &mut found);
+    found.sort();
+    found
+}
+
+fn look(name: &str, directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    if directory.join(name).is_file() {
         found.push(directory.to_owned());
         return;
     }
@@ -119,11 +127,12 @@ fn look(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     }
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
-        let name = entry.file_name();
-        let is_passed_over = NOT_LOOKED_INTO.iter().any(|other| name == *other) || name.as_encoded_bytes()[0] == b'.';
+        let below = entry.file_name();
+        let is_passed_over =
+            NOT_LOOKED_INTO.iter().any(|other| below == *other) || below.as_encoded_bytes().starts_with(b".");
         // Links are not followed, since they may lead in a circle.
         if !is_passed_over && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            look(&entry.path(), depth + 1, found);
+            look(name, &entry.path(), depth + 1, found);
         }
     }
 }
