@@ -47,6 +47,12 @@ swaps SWAPS="200" CLIENTS="100" NPCS="10000":
     WHEELHOUSE_SWAPS="$1" WHEELHOUSE_SWAP_CLIENTS="$2" WHEELHOUSE_SWAP_NPCS="$3" \
         cargo test --release --workspace --test end_to_end swaps_under_load:: -- --nocapture
 
+# Take every kind of guest in every language from its template to a swap
+languages:
+    cargo build --workspace --bins --tests
+    {{dev_host}} guest build tests/guests >&2
+    WHEELHOUSE_ALL_LANGUAGES=1 cargo test --workspace --test end_to_end languages:: -- --nocapture --test-threads=1
+
 # Run the benchmarks, which print tables with peers measured in the same run: just bench thinking
 bench *ARGS:
     cargo build --release --workspace --bins --benches

@@ -8,8 +8,11 @@ cd "$(dirname "$0")"
 
 WASM_TARGET=wasm32-unknown-unknown
 
-# What the tests want of Python, whose clients nobody here has written.
-PYTHON_PACKAGES="websockets==15.0.1"
+# What the tests want of Python: clients that nobody here has written, and compilers of guests in Python and in C.
+PYTHON_PACKAGES="websockets==15.0.1 componentize-py==0.25.1 ziglang==0.17.1"
+
+# What they want of Node: the compiler of guests in JavaScript.
+NODE_PACKAGES="@bytecodealliance/componentize-js@0.23.0"
 
 say() {
     printf 'setup: %s\n' "$*" >&2
@@ -154,6 +157,23 @@ need_python() {
     printf '%s\n' "$PYTHON_PACKAGES" >"$python/packages"
 }
 
+# The same for Node.
+need_node() {
+    node="${CARGO_TARGET_DIR:-target}/node"
+    if ! has node || ! has npm; then
+        install_packages nodejs npm || fail "the tests need Node.js with npm: install nodejs and npm, then run this again"
+    fi
+    if [ "$(cat "$node/packages" 2>/dev/null)" = "$NODE_PACKAGES" ]; then
+        return
+    fi
+    say "installing into $node: $NODE_PACKAGES"
+    mkdir -p "$node" &&
+        # shellcheck disable=SC2086 # The words are package names.
+        npm install --prefix "$node" --no-fund --no-audit --loglevel=error $NODE_PACKAGES >&2 ||
+        fail "the Node packages that the tests need could not be installed: $NODE_PACKAGES; is there a network?"
+    printf '%s\n' "$NODE_PACKAGES" >"$node/packages"
+}
+
 need_rust
 need_c_compiler
 need_just
@@ -162,7 +182,10 @@ case "${1:-}" in
     lint | ci) need_lints ;;
 esac
 case "${1:-}" in
-    test | ci) need_python ;;
+    test | ci | languages)
+        need_python
+        need_node
+        ;;
 esac
 
 say "everything needed is there"

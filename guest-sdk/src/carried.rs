@@ -23,7 +23,8 @@ pub(crate) fn config<C: DeserializeOwned + 'static>(json: String) -> Result<C, R
 
 /// The state as bytes.
 pub(crate) fn save(version: u32, value: &impl Serialize) -> Result<Vec<u8>, postcard::Error> {
-    let beside = CONFIG.with_borrow(|config| postcard::to_allocvec(&(config, registry::last())))?;
+    let beside =
+        CONFIG.with_borrow(|config| postcard::to_extend(&(config, registry::last()), instance::room_for_state()))?;
     postcard::to_extend(value, postcard::to_extend(&version, beside)?)
 }
 

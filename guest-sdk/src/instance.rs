@@ -3,6 +3,8 @@
 //! The macros implement [`Hosted`] for the author's type; the kinds' exports use it. A state is a version number and
 //! what postcard makes of the value.
 
+use std::cell::Cell;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -63,7 +65,10 @@ pub(crate) fn start<H: Hosted>(make: impl FnOnce() -> Result<H::Instance, Refusa
 /// log tells of it, and nothing is carried.
 pub(crate) fn save<H: Hosted>(encode: impl FnOnce(&H::Instance) -> Result<Vec<u8>, postcard::Error>) -> Vec<u8> {
     H::with_slot(|slot| match slot.as_ref().map(encode) {
-        Some(Ok(state)) => state,
+        Some(Ok(state)) => {
+            LAST_BYTES.set(state.len());
+            state
+        }
         Some(Err(error)) => {
             crate::error!("the state cannot be saved: {error}");
             Vec::new()
@@ -72,9 +77,20 @@ pub(crate) fn save<H: Hosted>(encode: impl FnOnce(&H::Instance) -> Result<Vec<u8
     })
 }
 
+std::thread_local! {
+    /// How long the last state was.
+    static LAST_BYTES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Where a state is written to: with room for one as long as the last, since growing means copying, and the host waits.
+pub(crate) fn room_for_state() -> Vec<u8> {
+    let last = LAST_BYTES.get();
+    Vec::with_capacity(last + last / 16)
+}
+
 /// A version and a value as bytes.
 pub(crate) fn encode(version: u32, value: &impl Serialize) -> Result<Vec<u8>, postcard::Error> {
-    postcard::to_extend(value, postcard::to_allocvec(&version)?)
+    postcard::to_extend(value, postcard::to_extend(&version, room_for_state())?)
 }
 
 /// The version of a state and the bytes of its value.

@@ -37,7 +37,8 @@ impl<T: Thinker> Mind for Pack<T> {
     }
 
     fn save(&self) -> Result<Vec<u8>, postcard::Error> {
-        self.memories.save(postcard::to_allocvec(&T::STATE_VERSION)?, T::MAX_SAVED_BYTES)
+        let version = postcard::to_extend(&T::STATE_VERSION, instance::room_for_state())?;
+        self.memories.save(version, T::MAX_SAVED_BYTES)
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), Refusal> {

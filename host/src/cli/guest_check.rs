@@ -140,7 +140,9 @@ impl Explained {
         let _ = writeln!(text, "{} is {kind}", self.file.display());
         text.push_str(&self.parts.in_words());
         // What a language's runtime wants of WASI is a long list that says little.
-        let (wasi, others): (Vec<_>, Vec<_>) = self.imports.iter().partition(|import| import.name.starts_with("wasi:"));
+        // And names without a package are types that a world uses.
+        let interfaces = self.imports.iter().filter(|import| import.name.contains(':'));
+        let (wasi, others): (Vec<_>, Vec<_>) = interfaces.partition(|import| import.name.starts_with("wasi:"));
         let _ = writeln!(text, "it imports");
         for Imported { name, remark, .. } in others {
             let _ = writeln!(text, "  {name}  ({remark})");

@@ -15,17 +15,24 @@ pub const LONGEST: Duration = Duration::from_millis(1000);
 const MADE: [&str; 5] = ["build", "target", "node_modules", "__pycache__", "wit"];
 
 /// The changes that have come and not been looked at.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Changes {
+    /// The folder that is watched.
+    root: PathBuf,
     paths: BTreeSet<PathBuf>,
     first: Duration,
     last: Duration,
 }
 
 impl Changes {
+    /// None yet, below that folder.
+    pub fn below(root: &Path) -> Self {
+        Self { root: root.to_owned(), paths: BTreeSet::new(), first: Duration::ZERO, last: Duration::ZERO }
+    }
+
     /// Something has changed at the time `now`.
     pub fn note(&mut self, path: &Path, now: Duration) {
-        if !is_source(path) {
+        if !is_source(path.strip_prefix(&self.root).unwrap_or(path)) {
             return;
         }
         if self.paths.is_empty() {
@@ -68,7 +75,7 @@ mod tests {
 
     #[test]
     fn changes_are_whole_when_nothing_more_comes() {
-        let mut changes = Changes::default();
+        let mut changes = Changes::below(Path::new("/home/.hidden"));
         assert_eq!(changes.due_in(ms(0)), None);
         changes.note(Path::new("wolf/src/lib.rs"), ms(100));
         changes.note(Path::new("wolf/src/lib.rs"), ms(120));
@@ -81,21 +88,21 @@ mod tests {
 
     #[test]
     fn changes_that_never_end_are_looked_at_all_the_same() {
-        let mut changes = Changes::default();
+        let mut changes = Changes::below(Path::new("/home/.hidden"));
         (0..100).for_each(|number| changes.note(Path::new("a.js"), ms(number * 20)));
         assert_eq!(changes.due_in(ms(1980)), Some(ms(0)));
     }
 
     #[test]
     fn what_tools_and_editors_write_is_no_change() {
-        let mut changes = Changes::default();
+        let mut changes = Changes::below(Path::new("/home/.hidden"));
         for path in
             ["a/target/debug/x", "a/build/a.wasm", "a/.git/index", "a/src/.lib.rs.swp", "a/lib.rs~", "a/src/4913"]
         {
             changes.note(Path::new(path), ms(1));
         }
         assert_eq!(changes.due_in(ms(1)), None);
-        changes.note(Path::new("a/src/lib.rs"), ms(1));
-        assert!(changes.due_in(ms(1)).is_some());
+        changes.note(Path::new("/home/.hidden/a/src/lib.rs"), ms(1));
+        assert!(changes.due_in(ms(1)).is_some(), "what the folder itself is called does not matter");
     }
 }

@@ -142,7 +142,7 @@ impl Loop {
         events: &Receiver<notify::Result<notify::Event>>,
         is_over: &AtomicBool,
     ) -> anyhow::Result<()> {
-        let mut changes = Changes::default();
+        let mut changes = Changes::below(projects.directory());
         while !is_over.load(Ordering::Relaxed) {
             let wait = changes.due_in(self.began.elapsed()).unwrap_or(LOOK_EVERY);
             match events.recv_timeout(wait) {

@@ -20,6 +20,11 @@ impl Projects {
         Ok(Self { directory: directory.to_owned(), all })
     }
 
+    /// The folder that is watched.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// All of them.
     pub fn all(&self) -> &[Buildable] {
         &self.all

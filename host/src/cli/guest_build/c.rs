@@ -17,6 +17,9 @@ use crate::guest::encode::to_component;
 const WASI_SDK: &str = "WASI_SDK_PATH";
 const USUAL_WASI_SDK: &str = "/opt/wasi-sdk";
 
+/// Some compilers reserve 16 MiB for the stack, in each instance.
+const STACK: &str = "-Wl,-z,stack-size=262144";
+
 const MISSING: &str = "no C compiler for WebAssembly is here: run `python3 -m pip install ziglang` (or put it into the \
     project's .venv), or unpack wasi-sdk to /opt/wasi-sdk or where WASI_SDK_PATH says";
 
@@ -28,7 +31,7 @@ pub fn build(project: &Project, contract: &mut Narrowed, scratch: &Path, out: &P
     let mut sources = with_extension(&project.source, "c")?;
     anyhow::ensure!(!sources.is_empty(), "{} has no .c files", project.source.display());
     sources.extend(with_extension(scratch, "c")?);
-    compiler.args(["-mexec-model=reactor", "-O2", "-Wall", "-I"]).arg(scratch).args(&sources);
+    compiler.args(["-mexec-model=reactor", "-O2", "-g0", "-Wall", STACK, "-I"]).arg(scratch).args(&sources);
     compiler.args(with_extension(scratch, "o")?).arg("-o").arg(&module);
     tool::run(&mut compiler, "the C compiler")?;
     let component = to_component(&std::fs::read(&module)?)?.into_owned();

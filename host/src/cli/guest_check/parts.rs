@@ -110,7 +110,7 @@ fn note_producers(
 fn language(told: &[String], tools: &[String], exports: &[String]) -> Option<String> {
     let has = |name: &str| tools.iter().any(|tool| tool.to_lowercase().contains(name));
     let exports = |name: &str| exports.iter().any(|export| export.contains(name));
-    if has("componentize-py") || exports("componentize-py") {
+    if has("componentize-py") || exports("componentize_py") {
         return Some("Python".to_owned());
     }
     if has("componentize-js") || has("componentizejs") || has("starling") || exports("StarlingMonkey") {
@@ -124,5 +124,5 @@ fn language(told: &[String], tools: &[String], exports: &[String]) -> Option<Str
     if has("tinygo") {
         return Some("Go".to_owned());
     }
-    (has("clang") || has("zig")).then(|| "C".to_owned()).or_else(|| told.first().cloned())
+    (has("clang") || has("zig") || has("wit-bindgen-c")).then(|| "C".to_owned()).or_else(|| told.first().cloned())
 }
