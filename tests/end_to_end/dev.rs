@@ -55,21 +55,23 @@ impl Drop for Dev {
     }
 }
 
-/// A world with a game made of the template, whose sources are in `guests/book`. It is built once, since the first time
-/// takes long.
-fn world() -> World {
+/// A world with a game made of the template, whose sources are in `guests/NAME`. It is built once, since the first time
+/// takes long. Cargo keeps what it makes by its name, so that each test has one of its own.
+fn world(name: &str) -> World {
     let world = World::new(&Config::new());
     fs::create_dir(world.folder().join("guests")).expect("it is not there");
     let mut new = wheelhouse();
-    let made = new.args(["guest", "new", "book", "--kind", "game"]).current_dir(world.folder().join("guests"));
+    let made = new.args(["guest", "new", name, "--kind", "game"]).current_dir(world.folder().join("guests"));
     assert!(made.status().expect("it can be started").success());
     assert!(with_cargo(&world).args(["guest", "build", "guests"]).status().expect("it can be started").success());
-    world.configure(&Config::new().guest(Guest::new("book", "game", "guests/book/build/book.wasm").without("kv")));
+    world.configure(
+        &Config::new().guest(Guest::new(name, "game", format!("guests/{name}/build/{name}.wasm")).without("kv")),
+    );
     world
 }
 
-fn replace(world: &World, before: &str, after: &str) {
-    let file = world.folder().join("guests/book/src/lib.rs");
+fn replace(world: &World, name: &str, before: &str, after: &str) {
+    let file = world.folder().join(format!("guests/{name}/src/lib.rs"));
     let text = fs::read_to_string(&file).expect("the template has it");
     assert!(text.contains(before), "{before} is not in {text}");
     // As many editors do: written beside, and renamed.
@@ -80,22 +82,22 @@ fn replace(world: &World, before: &str, after: &str) {
 
 #[test]
 fn a_change_that_is_saved_is_seen_by_a_client_that_stays_connected_and_a_broken_one_is_not() {
-    let world = world();
+    let world = world("book");
     let dev = Dev::start(&world);
     dev.told.wait_for(&["watching", "which was started for this"]);
     let mut client = dev.connect();
     assert_eq!(client.ask("hello"), "you are visitor 1");
 
-    replace(&world, "you are visitor {}\", self", "you are guest {}\", self");
+    replace(&world, "book", "you are visitor {}\", self", "you are guest {}\", self");
     dev.told.wait_for(&["book: generation 2 runs", "after the change"]);
     assert_eq!(client.ask("hello"), "you are guest 2");
 
-    replace(&world, "self.visitors += 1;", "self.visitors += ;");
+    replace(&world, "book", "self.visitors += 1;", "self.visitors += ;");
     dev.told.wait_for(&["not built: ", "the world goes on as it is"]);
     dev.errors.wait_for(&["expected expression, found `;`"]);
     assert_eq!(client.ask("hello"), "you are guest 3");
 
-    replace(&world, "self.visitors += ;", "self.visitors += 10;");
+    replace(&world, "book", "self.visitors += ;", "self.visitors += 10;");
     dev.told.wait_for(&["book: generation 3 runs"]);
     assert_eq!(client.ask("hello"), "you are guest 13");
     drop(client);
@@ -104,7 +106,7 @@ fn a_change_that_is_saved_is_seen_by_a_client_that_stays_connected_and_a_broken_
 
 #[test]
 fn what_the_host_would_not_take_is_told_and_the_world_goes_on() {
-    let world = world();
+    let world = world("tome");
     let dev = Dev::start(&world);
     dev.told.wait_for(&["watching"]);
     let mut client = dev.connect();
@@ -114,7 +116,7 @@ fn what_the_host_would_not_take_is_told_and_the_world_goes_on() {
         "gate::send(connection, line)?;",
         "kv::set(\"last\", &line)?;\n            gate::send(connection, line)?;",
     );
-    dev.told.wait_for(&["book: not swapped: it imports wheelhouse:sim/kv@0.1.0, which it is not granted; add \"kv\""]);
+    dev.told.wait_for(&["tome: not swapped: it imports wheelhouse:sim/kv@0.1.0, which it is not granted; add \"kv\""]);
     assert_eq!(client.ask("hello"), "you are visitor 2");
     drop(client);
     dev.end();
