@@ -15,6 +15,11 @@ default:
 demo *ARGS: guests
     {{host}} demo --config guests/meadow.toml "$@"
 
+# The same with hares that think in JavaScript, crows that do in Python, and a step task in C
+polyglot *ARGS: guests
+    PATH="{{target}}/python/bin:$PATH" WHEELHOUSE_NODE_MODULES="{{target}}/node" {{host}} guest build guests/polyglot >&2
+    {{host}} demo --polyglot "$@"
+
 # Run the example world, or another, for clients of your own
 serve CONFIG="guests/meadow.toml": guests
     exec {{host}} serve --config "$1"

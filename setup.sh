@@ -182,7 +182,7 @@ case "${1:-}" in
     lint | ci) need_lints ;;
 esac
 case "${1:-}" in
-    test | ci | languages)
+    test | ci | languages | polyglot)
         need_python
         need_node
         ;;

@@ -101,6 +101,7 @@ pub mod service;
 pub mod services;
 pub mod shared;
 pub mod sockets;
+pub mod state;
 pub mod step_task;
 pub mod thinker;
 pub mod timers;

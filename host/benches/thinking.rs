@@ -255,5 +255,5 @@ fn guest() -> Resident<ThinkerPre<InstanceState>> {
         counters: Arc::new(GuestCounters::new("flee", GuestKind::Thinker)),
         seed: 1,
     };
-    Resident::new(engine, Arc::new(identity), code, "{}".into())
+    Resident::new(engine, Arc::new(identity), Some(code), "{}".into())
 }

@@ -113,6 +113,7 @@ fn what_the_host_would_not_take_is_told_and_the_world_goes_on() {
     assert_eq!(client.ask("hello"), "you are visitor 1");
     replace(
         &world,
+        "tome",
         "gate::send(connection, line)?;",
         "kv::set(\"last\", &line)?;\n            gate::send(connection, line)?;",
     );

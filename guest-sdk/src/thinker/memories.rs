@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{EntityId, Refusal};
+use crate::{EntityId, Refusal, state};
 
 /// The memories by id. Those that are no longer asked for are dropped now and then.
 pub(super) struct Memories<M> {
@@ -63,14 +63,18 @@ impl<M: Default + Serialize + DeserializeOwned> Memories<M> {
         Ok(state)
     }
 
-    /// Takes over what was saved, as if all of them had just been asked for: the clock that saved it is not this one.
-    pub(super) fn restore(&mut self, mut state: &[u8], now_s: u32) -> Result<(), Refusal> {
+    /// Takes over what was saved, as if all of them had just been asked for: the clock that saved it is not this one. Each
+    /// memory is read by `take`, from the front of what is left.
+    pub(super) fn restore(
+        &mut self,
+        mut saved: &[u8],
+        now_s: u32,
+        take: impl Fn(&mut &[u8]) -> Result<M, Refusal>,
+    ) -> Result<(), Refusal> {
         let mut restored = HashMap::default();
-        while !state.is_empty() {
-            let ((id, memory), rest) = postcard::take_from_bytes::<(EntityId, M)>(state)
-                .map_err(|error| Refusal::new(format_args!("the saved memories do not fit this thinker: {error}")))?;
-            restored.insert(id, Remembered { memory, last_used_s: now_s });
-            state = rest;
+        while !saved.is_empty() {
+            let id: EntityId = state::take(&mut saved)?;
+            restored.insert(id, Remembered { memory: take(&mut saved)?, last_used_s: now_s });
         }
         self.by_id = restored;
         Ok(())
@@ -139,7 +143,7 @@ mod tests {
         }
         let state = memories.save(Vec::new(), 10_000).unwrap();
         let mut later = Memories::<u32>::new();
-        later.restore(&state, 9).unwrap();
+        later.restore(&state, 9, state::take).unwrap();
         assert_eq!(later.by_id.len(), 100);
         assert_eq!(*later.of(77, 9), 154);
         assert_eq!(later.save(Vec::new(), 10_000).unwrap(), state);
@@ -154,7 +158,7 @@ mod tests {
         let state = memories.save(Vec::new(), 21).unwrap();
         assert_eq!(state.len(), 20);
         let mut later = Memories::<u8>::new();
-        later.restore(&state, 0).unwrap();
+        later.restore(&state, 0, state::take).unwrap();
         let mut ids: Vec<_> = later.by_id.into_keys().collect();
         ids.sort_unstable();
         assert_eq!(ids, (91..=100).collect::<Vec<_>>());
@@ -164,7 +168,7 @@ mod tests {
     fn memories_that_do_not_fit_are_refused_and_nothing_changes() {
         let mut memories = Memories::<String>::new();
         *memories.of(1, 0) = "here".into();
-        assert!(memories.restore(&[1, 200], 0).is_err());
+        assert!(memories.restore(&[1, 200], 0, state::take).is_err());
         assert_eq!(*memories.of(1, 0), "here");
     }
 }

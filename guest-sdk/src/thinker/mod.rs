@@ -71,7 +71,8 @@ pub trait Thinker: Default + Serialize + DeserializeOwned + 'static {
     /// What the guest's own table of the configuration is read into; `()` for none.
     type Config: DeserializeOwned + 'static;
 
-    /// The version of a memory's saved form. Raise it when fields change: memories of another version are forgotten.
+    /// The version of a memory's saved form. Raise it when fields change, and let [`migrate`](Self::migrate) read the older
+    /// forms, or memories of those are forgotten.
     const STATE_VERSION: u32 = 1;
 
     /// How many bytes of memories are saved at most; those that thought last go first. Must stay below the host's
@@ -84,6 +85,14 @@ pub trait Thinker: Default + Serialize + DeserializeOwned + 'static {
     /// Decides for one NPC. `seen` is what it sees, nearest first. Called twice a second for every NPC near a player,
     /// so that nothing here should allocate.
     fn think(&mut self, npc: &Npc, seen: &[Sighting], context: &mut Context<Self::Config>) -> Intent;
+
+    /// One memory of another version as this one, taken from the front of `saved` with
+    /// [`state::take`](crate::state::take), which leaves the next one there. Refusing it forgets all memories of that
+    /// version.
+    #[allow(unused_variables)]
+    fn migrate(version: u32, saved: &mut &[u8]) -> Result<Self, Refusal> {
+        refuse!("memories of version {version} are forgotten, this thinker has {}", Self::STATE_VERSION)
+    }
 }
 
 /// What all NPCs of a thinker share.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::memories::{Memories, whole_seconds};
 use super::{Batch, Context, Mind, Thinker};
-use crate::{Action, Intent, Occasion, Refusal, instance};
+use crate::{Action, Intent, Occasion, Refusal, instance, state};
 
 /// A [`Thinker`] as the exports see it.
 #[doc(hidden)]
@@ -43,11 +43,14 @@ impl<T: Thinker> Mind for Pack<T> {
 
     fn restore(&mut self, state: &[u8]) -> Result<(), Refusal> {
         let (version, memories) = instance::split_version(state)?;
-        if version != T::STATE_VERSION {
-            crate::info!("memories of version {version} are forgotten, this thinker has {}", T::STATE_VERSION);
-            return Ok(());
+        let now_s = whole_seconds(self.context.now);
+        if version == T::STATE_VERSION {
+            return self.memories.restore(memories, now_s, state::take);
         }
-        self.memories.restore(memories, whole_seconds(self.context.now))
+        self.memories.restore(memories, now_s, |saved| T::migrate(version, saved)).or_else(|refusal| {
+            crate::info!("{refusal}");
+            Ok(())
+        })
     }
 }
 

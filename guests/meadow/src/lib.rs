@@ -14,6 +14,10 @@ pub mod kind {
     pub const WOLF: u32 = 3;
     /// Something that somebody has planted.
     pub const CROP: u32 = 4;
+    /// A hare, whose thinker is written in JavaScript.
+    pub const HARE: u32 = 5;
+    /// A crow, whose thinker is written in Python.
+    pub const CROW: u32 = 6;
 
     /// The name of a kind.
     pub fn name(kind: u32) -> &'static str {
@@ -22,6 +26,8 @@ pub mod kind {
             SHEEP => "sheep",
             WOLF => "wolf",
             CROP => "crop",
+            HARE => "hare",
+            CROW => "crow",
             _ => "thing",
         }
     }

@@ -31,6 +31,7 @@ retreat          calls that off
 chronicle        tells how your battles ended
 terrain SEED SIZE  makes a map and tells about it, while everything goes on
 census           counts what is on the map of the village
+forecast DAYS    how often it will rain, where somebody knows
 help             tells this";
 
 /// A command.
@@ -67,6 +68,8 @@ pub enum Command<'a> {
     },
     /// To have the village counted.
     Census,
+    /// To have the weather of so many days foretold.
+    Forecast(u32),
     /// To learn what there is.
     Help,
 }
@@ -126,6 +129,7 @@ pub fn parse(packet: &[u8]) -> Result<Command<'_>, NoCommand<'_>> {
         "chronicle" => Ok(Command::Chronicle),
         "terrain" => terrain(rest).ok_or(NoCommand::Usage("terrain SEED SIZE, a size from 16 to 4096")),
         "census" => Ok(Command::Census),
+        "forecast" => rest.parse().map(Command::Forecast).map_err(|_| NoCommand::Usage("forecast DAYS")),
         "help" => Ok(Command::Help),
         unknown => Err(NoCommand::Unknown(shortened(unknown))),
     }

@@ -19,6 +19,9 @@ pub struct Config {
     pub sheep: u32,
     /// How many wolves there are.
     pub wolves: u32,
+    /// How many hares and crows there are, whose thinkers are written in other languages.
+    pub hares: u32,
+    pub crows: u32,
     /// How many players have their homes side by side; as many rows are used before homes are shared.
     pub player_grid: u16,
     /// How long a crop takes from one stage to the next, in seconds.
@@ -29,7 +32,16 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { map_sectors: DEFAULT_MAP_SECTORS, sheep: 950, wolves: 50, player_grid: 5, ripen_s: 20, battle_s: 60 }
+        Self {
+            map_sectors: DEFAULT_MAP_SECTORS,
+            sheep: 950,
+            wolves: 50,
+            hares: 0,
+            crows: 0,
+            player_grid: 5,
+            ripen_s: 20,
+            battle_s: 60,
+        }
     }
 }
 

@@ -23,6 +23,11 @@ pub fn census(connection: ConnectionId) -> Result<(), Refusal> {
     start(connection, "census", VILLAGE)
 }
 
+/// Has the weather foretold by the step task, where there is one.
+pub fn forecast(connection: ConnectionId, days: u32) -> Result<(), Refusal> {
+    start(connection, "forecast", days.to_string().as_bytes())
+}
+
 fn start(connection: ConnectionId, guest: &str, arguments: &[u8]) -> Result<(), Refusal> {
     match tasks::start(guest, arguments) {
         Ok(id) => Ok(kv::set(&key(id), &(connection, guest))?),

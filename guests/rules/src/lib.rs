@@ -73,6 +73,7 @@ impl Game for Rules {
             Ok(Command::Chronicle) => chronicle(connection),
             Ok(Command::Terrain { seed, size }) => errands::terrain(connection, seed, size),
             Ok(Command::Census) => errands::census(connection),
+            Ok(Command::Forecast(days)) => errands::forecast(connection, days),
             Ok(Command::Help) => answer(connection, command::HELP),
             Err(no_command) => answer(connection, no_command.to_string()),
         }

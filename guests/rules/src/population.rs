@@ -12,7 +12,10 @@ use crate::config::Config;
 /// The timer's name.
 pub const TIMER: &str = "population";
 
-const KEY: &str = "population";
+const KEY: &str = "population/2";
+
+/// Where worlds have it that were begun before there were hares and crows.
+const FIRST_KEY: &str = "population";
 
 /// How many are spawned in one handler: far less than its deadline allows.
 const SLICE: u32 = 2_000;
@@ -31,8 +34,32 @@ const FILLING: &[u8] = b"filling";
 struct Population {
     sheep: u32,
     wolves: u32,
+    hares: u32,
+    crows: u32,
     /// How many were ever spawned; each has a place of its own in the sequence of places.
     spawned: u32,
+}
+
+/// What was kept under the first key.
+#[derive(Serialize, Deserialize)]
+struct FirstPopulation {
+    sheep: u32,
+    wolves: u32,
+    spawned: u32,
+}
+
+impl From<FirstPopulation> for Population {
+    fn from(FirstPopulation { sheep, wolves, spawned }: FirstPopulation) -> Self {
+        Self { sheep, wolves, spawned, ..Self::default() }
+    }
+}
+
+/// How many live now.
+fn read() -> Result<Population, Refusal> {
+    match kv::get(KEY)? {
+        Some(population) => Ok(population),
+        None => Ok(kv::get::<FirstPopulation>(FIRST_KEY)?.map(Population::from).unwrap_or_default()),
+    }
 }
 
 /// Begins to fill the world. Safe to call whatever an earlier instance has done.
@@ -45,7 +72,7 @@ pub fn start() -> Result<(), Refusal> {
 
 /// Spawns a slice of those who are missing.
 pub fn turn(config: &Config, timer: &FiredTimer) -> Result<(), Refusal> {
-    let mut population: Population = kv::get(KEY)?.unwrap_or_default();
+    let mut population = read()?;
     let before = population;
     let mut full = false;
     for kind in missing(&population, config) {
@@ -73,7 +100,7 @@ pub fn turn(config: &Config, timer: &FiredTimer) -> Result<(), Refusal> {
 
 /// Notes a death; the next turn brings another one of its kind.
 pub fn died(kind: u32) -> Result<(), Refusal> {
-    let mut population: Population = kv::get(KEY)?.unwrap_or_default();
+    let mut population = read()?;
     population.remove(kind);
     Ok(kv::set(KEY, &population)?)
 }
@@ -85,10 +112,14 @@ fn spawn(kind: u32, index: u32, config: &Config) -> Result<(), entities::EntityE
 
 /// The kinds of those who are missing, at most a slice of them.
 fn missing(population: &Population, config: &Config) -> impl Iterator<Item = u32> + use<> {
-    let sheep = config.sheep.saturating_sub(population.sheep);
-    let wolves = config.wolves.saturating_sub(population.wolves);
-    let kinds = std::iter::repeat_n(kind::WOLF, wolves as usize);
-    kinds.chain(std::iter::repeat_n(kind::SHEEP, sheep as usize)).take(SLICE as usize)
+    let missing = [
+        (kind::WOLF, config.wolves.saturating_sub(population.wolves)),
+        (kind::SHEEP, config.sheep.saturating_sub(population.sheep)),
+        (kind::HARE, config.hares.saturating_sub(population.hares)),
+        (kind::CROW, config.crows.saturating_sub(population.crows)),
+    ];
+    let kinds = missing.into_iter().flat_map(|(kind, count)| std::iter::repeat_n(kind, count as usize));
+    kinds.take(SLICE as usize)
 }
 
 impl Population {
@@ -109,6 +140,8 @@ impl Population {
         match kind {
             kind::SHEEP => Some(&mut self.sheep),
             kind::WOLF => Some(&mut self.wolves),
+            kind::HARE => Some(&mut self.hares),
+            kind::CROW => Some(&mut self.crows),
             _ => None,
         }
     }
@@ -133,17 +166,17 @@ mod tests {
             slices.push(slice.len());
         }
         assert_eq!(slices, [2_000, 2_000, 1_100]);
-        assert_eq!(population, Population { sheep: 5_000, wolves: 100, spawned: 5_100 });
+        assert_eq!(population, Population { sheep: 5_000, wolves: 100, spawned: 5_100, ..Population::default() });
     }
 
     #[test]
     fn who_dies_is_missing_and_comes_back_at_another_place() {
         let config = config(3, 1);
-        let mut population = Population { sheep: 3, wolves: 1, spawned: 4 };
+        let mut population = Population { sheep: 3, wolves: 1, spawned: 4, ..Population::default() };
         population.remove(kind::SHEEP);
         population.remove(kind::PLAYER);
         assert_eq!(missing(&population, &config).collect::<Vec<_>>(), [kind::SHEEP]);
         population.add(kind::SHEEP);
-        assert_eq!(population, Population { sheep: 3, wolves: 1, spawned: 5 });
+        assert_eq!(population, Population { sheep: 3, wolves: 1, spawned: 5, ..Population::default() });
     }
 }

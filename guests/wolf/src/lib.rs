@@ -3,6 +3,7 @@
 use meadow::{BITE, ThinkerConfig, kind};
 use serde::{Deserialize, Serialize};
 use wheelhouse_guest::prelude::*;
+use wheelhouse_guest::state;
 
 /// Thoughts between two bites. A bite is the rules' work and dearer than a thought: they must stay rare.
 const REST_AFTER_BITE: u8 = 8;
@@ -22,8 +23,30 @@ pub struct Wolf {
     heading: (i8, i8),
 }
 
+/// What a wolf remembered in version 1, when it did not keep a direction.
+#[derive(Deserialize)]
+struct FirstWolf {
+    rest: u8,
+}
+
+impl From<FirstWolf> for Wolf {
+    fn from(first: FirstWolf) -> Self {
+        // It takes a direction with its next thought.
+        Wolf { rest: first.rest, heading: (0, 0) }
+    }
+}
+
 impl Thinker for Wolf {
     type Config = ThinkerConfig;
+
+    const STATE_VERSION: u32 = 2;
+
+    fn migrate(version: u32, saved: &mut &[u8]) -> Result<Self, Refusal> {
+        match version {
+            1 => Ok(state::take::<FirstWolf>(saved)?.into()),
+            _ => refuse!("wolves of version {version} are newer than these"),
+        }
+    }
 
     fn think(&mut self, npc: &Npc, seen: &[Sighting], context: &mut Context<ThinkerConfig>) -> Intent {
         self.rest = self.rest.saturating_sub(1);

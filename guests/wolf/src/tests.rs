@@ -60,3 +60,13 @@ fn a_roaming_wolf_covers_ground_and_never_leaves_the_field() {
     }
     assert!(seen_tiles.len() > 200, "{}", seen_tiles.len());
 }
+
+#[test]
+fn wolves_of_the_first_version_keep_their_rest() {
+    // Two memories, as version 1 saved them: a rest each.
+    let mut saved: &[u8] = &[5, 0];
+    let wolves = [Wolf::migrate(1, &mut saved).unwrap(), Wolf::migrate(1, &mut saved).unwrap()];
+    assert_eq!(wolves.map(|wolf| (wolf.rest, wolf.heading)), [(5, (0, 0)), (0, (0, 0))]);
+    assert!(saved.is_empty());
+    assert!(Wolf::migrate(3, &mut saved).is_err());
+}

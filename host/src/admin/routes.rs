@@ -178,12 +178,14 @@ struct FileOrder {
     file: PathBuf,
 }
 
-/// The absolute path that a request is about; an answer that refuses it where it has none.
-fn path_of(order: Result<Json<FileOrder>, JsonRejection>, what: &str) -> Result<PathBuf, Response> {
+/// The absolute path that a request is about; `what` needs it. An answer that refuses it where it has none.
+fn path_of(order: Result<Json<FileOrder>, JsonRejection>, what: &str) -> Result<PathBuf, Box<Response>> {
     match order {
         Ok(Json(FileOrder { file })) if file.is_absolute() => Ok(file),
-        Ok(Json(FileOrder { file })) => Err(failure(StatusCode::BAD_REQUEST, &format!("{what}, not {file:?}"))),
-        Err(rejection) => Err(failure(rejection.status(), &rejection.body_text())),
+        Ok(Json(FileOrder { file })) => {
+            Err(Box::new(failure(StatusCode::BAD_REQUEST, &format!("{what}, not {file:?}"))))
+        }
+        Err(rejection) => Err(Box::new(failure(rejection.status(), &rejection.body_text()))),
     }
 }
 
@@ -193,7 +195,7 @@ async fn backup<H: HostControl>(State(host): State<Arc<H>>, order: Result<Json<F
             let done = json!({ "backup": file });
             answer(Patience::BACKUP, host.backup(file), |()| done).await
         }
-        Err(refused) => refused,
+        Err(refused) => *refused,
     }
 }
 
@@ -204,7 +206,7 @@ async fn swap<H: HostControl>(
 ) -> Response {
     match path_of(order, "a swap needs the absolute path of the guest's new file") {
         Ok(file) => answer(Patience::SWAP, host.swap(guest, file), |swapped| json!(swapped)).await,
-        Err(refused) => refused,
+        Err(refused) => *refused,
     }
 }
 

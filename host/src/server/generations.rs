@@ -149,8 +149,9 @@ impl Generations {
         let histories = self.lock();
         let history = histories.get(guest)?;
         let running = history.running()?.number;
-        let earlier = history.generations.iter().filter(|generation| generation.number < running);
-        earlier.filter(|generation| !matches!(generation.fate, Fate::Failed(_))).next_back().cloned()
+        let is_good = |fate: &Fate| !matches!(fate, Fate::Failed(_));
+        let mut all = history.generations.iter();
+        all.rfind(|generation| generation.number < running && is_good(&generation.fate)).cloned()
     }
 
     /// The file of a generation, if it is still what it was.

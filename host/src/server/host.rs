@@ -20,7 +20,7 @@ use super::outbox::Outbox;
 use super::router::Router;
 use super::services::RunningServices;
 use super::simulation::{HostSimulation, Item, TimerNames};
-use super::swapper::{Swapper, generations_in};
+use super::swapper::{SwapParts, Swapper, generations_in};
 use super::swaps::Swaps;
 use crate::admin::{BoundControlPort, ControlPort, ControlPortError, DataDir, DataDirError};
 use crate::clock::SharedClock;
@@ -176,8 +176,9 @@ impl Host {
         name_timers(&mut core);
         bell.hang(core.handle());
         let game_loop = GameLoop::start(core).map_err(StartError::Thread)?;
-        let (handle, io) = (game_loop.handle().clone(), runtime.handle());
-        let swapper = Swapper::start(config, engine, identities, services.clone(), generations, handle, returns, io);
+        let handle = game_loop.handle().clone();
+        let swapping = SwapParts { engine, guests: identities, services: services.clone(), generations, handle };
+        let swapper = Swapper::start(swapping, config, returns, runtime.handle());
         let status = StatusReader {
             handle: game_loop.handle().clone(),
             board,

@@ -45,6 +45,16 @@ struct Shared {
     counts: Counts,
 }
 
+/// What of a host swaps have to do with.
+pub struct SwapParts {
+    pub engine: LoopEngine,
+    /// The guests of the loop.
+    pub guests: Vec<Arc<Identity>>,
+    pub services: Services,
+    pub generations: Arc<Generations>,
+    pub handle: LoopHandle<Item>,
+}
+
 #[derive(Default)]
 struct Counts {
     done: AtomicU64,
@@ -86,17 +96,14 @@ struct Landed {
 }
 
 impl Swapper {
-    /// Swaps the loop's `guests`. `returned` says when old code has come back by itself.
+    /// Swaps the guests of a host. `returned` says when old code has come back by itself.
     pub fn start(
+        parts: SwapParts,
         config: &Config,
-        engine: LoopEngine,
-        guests: impl IntoIterator<Item = Arc<Identity>>,
-        services: Services,
-        generations: Arc<Generations>,
-        handle: LoopHandle<Item>,
         returned: UnboundedReceiver<(GuestId, Returned)>,
         runtime: &tokio::runtime::Handle,
     ) -> Self {
+        let SwapParts { engine, guests, services, generations, handle } = parts;
         let guests = guests.into_iter().map(|identity| (identity.name.to_string(), identity)).collect();
         let (turn, counts) = (tokio::sync::Mutex::default(), Counts::default());
         let shared = Shared { config: config.clone(), engine, guests, services, generations, handle, turn, counts };
@@ -118,7 +125,7 @@ impl Swapper {
 
     /// Has a guest run the code in a file from here on.
     pub async fn swap(&self, guest: String, file: PathBuf) -> Result<Swapped, ControlError> {
-        self.in_turn(guest, |shared, guest| shared.from_file(guest, file)).await
+        self.in_turn(guest, |shared, guest| shared.new_code(guest, file)).await
     }
 
     /// Has a guest run the code that it ran before.
@@ -161,7 +168,7 @@ impl Shared {
         })
     }
 
-    fn from_file(&self, guest: &GuestSettings, file: PathBuf) -> Result<Candidate, String> {
+    fn new_code(&self, guest: &GuestSettings, file: PathBuf) -> Result<Candidate, String> {
         let bytes = read_file(&file).map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
         let number = self.generations.next_number(&guest.name);
         Ok(Candidate { guest: guest.clone(), number, bytes, file, former: None })

@@ -4,7 +4,7 @@
 mod crowd;
 mod summary;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -24,6 +24,9 @@ const SECTORS_PER_PLAYER: u32 = 5;
 /// Of so many animals one is a wolf.
 const ANIMALS_PER_WOLF: u32 = 20;
 
+/// Of so many animals one is a hare, and one a crow, where there are any: they cost a hundred times as much.
+const ANIMALS_PER_HARE: u32 = 20;
+
 /// How long the world may take to fill, and its NPCs to wake.
 const FILL_LIMIT: Duration = Duration::from_secs(120);
 
@@ -35,9 +38,13 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// What `wheelhouse demo` is asked.
 #[derive(Args, Debug)]
 pub struct DemoArgs {
-    /// The configuration of the example world
-    #[arg(long, value_name = "FILE", default_value = "guests/meadow.toml")]
-    pub config: PathBuf,
+    /// The configuration of the example world [default: guests/meadow.toml, or guests/polyglot.toml with --polyglot]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Let hares and crows live in it too, whose thinkers are written in JavaScript and in Python
+    #[arg(long)]
+    pub polyglot: bool,
 
     /// How many NPCs to put into it
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..))]
@@ -58,7 +65,8 @@ pub struct DemoArgs {
 
 /// Runs the demo.
 pub fn run(args: DemoArgs) -> anyhow::Result<()> {
-    let mut config = config::load(&args.config)?;
+    let usual = if args.polyglot { "guests/polyglot.toml" } else { "guests/meadow.toml" };
+    let mut config = config::load(args.config.as_deref().unwrap_or(Path::new(usual)))?;
     let _log = logging::start(&config.log)?;
     let folder = tempfile::Builder::new()
         .prefix("wheelhouse-demo-")
@@ -82,7 +90,11 @@ fn fit(config: &mut Config, args: &DemoArgs) -> anyhow::Result<()> {
     let map_sectors = side * SECTORS_PER_PLAYER;
     set(&mut config.guests, "rules", "player_grid", side)?;
     set(&mut config.guests, "rules", "wolves", wolves)?;
-    set(&mut config.guests, "rules", "sheep", args.npcs - wolves)?;
+    let others = if args.polyglot { args.npcs / ANIMALS_PER_HARE } else { 0 };
+    for animals in ["hares", "crows"] {
+        set(&mut config.guests, "rules", animals, others)?;
+    }
+    set(&mut config.guests, "rules", "sheep", args.npcs - wolves - 2 * others)?;
     for guest in ["rules", "sheep", "wolf"] {
         set(&mut config.guests, guest, "map_sectors", map_sectors)?;
     }

@@ -75,8 +75,10 @@ pub fn find(directories: &[PathBuf]) -> anyhow::Result<Vec<Buildable>> {
     let mut by_workspace: BTreeMap<PathBuf, Vec<GuestPackage>> = BTreeMap::new();
     let mut projects: Vec<Project> = Vec::new();
     for directory in directories {
-        // A workspace of Cargo may have projects of other languages in it.
-        let others = project::find(directory)?;
+        // Projects of other languages that lie in a workspace of Cargo want tools that need not be here: they are built where
+        // they are named.
+        let is_of_cargo = directory.join("Cargo.toml").is_file();
+        let others = if is_of_cargo { Vec::new() } else { project::find(directory)? };
         let packages = match packages_below(directory) {
             Ok(packages) => packages,
             // There need not be any in Rust.
