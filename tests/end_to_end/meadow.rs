@@ -56,7 +56,7 @@ fn every_example_guest_passes_the_check() {
         let file = workspace().join(format!("guests/build/{name}.wasm"));
         let output = wheelhouse().args(["guest", "check"]).arg(file).output().expect("the program can be started");
         let told = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && told.ends_with("this host runs it\n"), "{told}");
+        assert!(output.status.success() && told.contains("this host runs it"), "{told}");
     }
 }
 

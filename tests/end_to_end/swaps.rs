@@ -188,8 +188,8 @@ fn tasks_that_run_end_on_the_old_code_and_new_ones_run_the_new() {
     let world = World::new(&config());
     let host = world.serve();
     let mut client = host.connect();
-    client.send("start changeling-step 200");
-    client.send("start changeling-job 300");
+    client.send("start changeling-step 2000");
+    client.send("start changeling-job 2000");
     host.wait_until("both run", |status| status["running_tasks"].as_array().is_some_and(|tasks| tasks.len() == 2));
     swap(&host, "changeling-step", &version(&world, "step", "2"));
     swap(&host, "changeling-job", &version(&world, "job", "2"));
@@ -252,5 +252,85 @@ fn a_game_that_was_refused_or_given_up_runs_when_it_is_swapped_for_one_that_can(
     swap(&host, "game", &version(&world, "game", "3"));
     assert_eq!(guest(&host.status(), "game")["state"], "running");
     assert_eq!(host.connect().ask("n 1"), "n 1 3");
+    host.stop();
+}
+
+/// A world with a service under the name `counter`, which the game asks.
+fn with_counter() -> Config {
+    let counter = helpful("changeling-service", "service").named("counter").key("start", true);
+    Config::new().guest(game()).guest(counter)
+}
+
+#[test]
+fn a_service_that_fails_on_new_code_goes_back_and_keeps_its_name_its_handle_and_its_state() {
+    let world = World::new(&with_counter());
+    let host = world.serve();
+    let mut client = host.connect();
+    let handle = |host: &Host| {
+        let services = host.command(&["services"]);
+        let list = services["list"].as_array().expect("a list").clone();
+        list.into_iter().find(|it| it["guest"] == "counter").expect("it is there")["handle"].clone()
+    };
+    let before = handle(&host);
+    assert_eq!(client.ask("ask 1"), "a 1 1");
+    swap(&host, "counter", &version(&world, "service", "2 third"));
+    assert_eq!(client.ask("ask 2"), "a 2 2");
+    assert_eq!(client.ask("ask 3"), "a 3 3");
+    let failed = client.ask("ask 4");
+    assert!(failed.starts_with("a 4 error ServiceError::Failed(") && failed.contains("wasm trap"), "{failed}");
+    assert_eq!(client.ask("ask 5"), "a 5 2", "as it was when it was swapped, and one more");
+    assert_eq!(handle(&host), before);
+    assert_eq!(guest(&host.status(), "counter")["generation"], 2, "one failure is not enough for all");
+    host.stop();
+}
+
+#[test]
+fn a_guest_whose_services_fail_too_often_on_new_code_is_back_on_the_old_for_those_that_come() {
+    let world = World::new(&with_counter().set("swap.max_failures", 1));
+    let host = world.serve();
+    let mut client = host.connect();
+    swap(&host, "counter", &version(&world, "service", "2 third"));
+    for number in 1..=2 {
+        client.ask(format!("ask {number}"));
+    }
+    assert!(client.ask("ask 3").contains("wasm trap"));
+    let status = host.wait_until("it is entered", |status| status["swaps"]["returned"] == 1);
+    assert_eq!(guest(&status, "counter")["generation"], 1);
+    assert_eq!(client.ask("ask 4"), "a 4 1");
+    assert!(history(&host, "counter")[1].1.starts_with("handle: wasm trap"));
+    host.stop();
+}
+
+#[test]
+fn what_a_service_has_in_hand_is_finished_before_it_is_swapped_and_hurried_where_that_takes_long() {
+    let world = World::new(&with_counter().set("swap.drain_ms", 300));
+    let host = world.serve();
+    let mut client = host.connect();
+    for (number, milliseconds) in [(1, 100), (3, 60_000)] {
+        client.send(format!("ask {number} {milliseconds}"));
+        // It waits in the mailbox until the one before is done, which is after the swap.
+        client.send(format!("ask {}", number + 1));
+        host.wait_until("it is in hand", |status| status["services"]["messages"].is_u64());
+        let swapped = swap(&host, "counter", &version(&world, "service", &(number + 1).to_string()));
+        assert_eq!(swapped["notes"].as_array().map(Vec::len), Some(0), "{swapped}");
+        assert_eq!(client.receive(), format!("a {number} {number}"));
+        assert_eq!(client.receive(), format!("a {} {}", number + 1, number + 1));
+    }
+    host.stop();
+}
+
+#[test]
+fn a_configured_file_that_cannot_be_run_gives_way_to_what_ran_last() {
+    let world = World::new(&Config::new());
+    let file = version(&world, "game", "1");
+    world.configure(&Config::new().guest(Guest::new("changeling-game", "game", &file)));
+    let host = world.serve();
+    assert_eq!(host.connect().ask("n 1"), "n 1 1");
+    host.stop();
+    std::fs::write(&file, "no code").unwrap();
+    let host = world.serve();
+    host.log().wait_for(&["ERROR", "the guest is refused", "the file is not Wasm"]);
+    host.log().wait_for(&["ERROR", "a guest runs what it ran last in place of that file", "generation=1"]);
+    assert_eq!(host.connect().ask("n 1"), "n 1 1");
     host.stop();
 }

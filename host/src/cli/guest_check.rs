@@ -85,8 +85,12 @@ fn explain(file: &Path, engines: &Engines) -> anyhow::Result<Explained> {
         Some(kind) => {
             // With every grant that its kind can have, what is left is what no configuration can mend.
             let settings = GuestSettings { grants: grants_for(kind), ..GuestSettings::new("checked", kind, file) };
-            let loaded = engines.load(&settings, &component);
-            loaded.err().map(|error| format!("this host would not run it: {error}"))
+            match engines.load(&settings, &component) {
+                Ok(()) => None,
+                // A file that is broken has nothing more to say.
+                Err(error @ LoadError::Compile(_)) => bail!("{shown}: {error}"),
+                Err(error) => Some(format!("this host would not run it: {error}")),
+            }
         }
     };
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();

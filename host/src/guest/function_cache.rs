@@ -50,9 +50,9 @@ mod tests {
 
     #[test]
     fn what_fits_is_found_again_and_what_does_not_is_left_out() {
-        let cache = FunctionCache::new(10);
+        let cache = FunctionCache::new(14);
         assert!(cache.insert(b"one", vec![1; 4]));
-        assert!(!cache.insert(b"two", vec![2; 4]), "there is room for three bytes");
+        assert!(!cache.insert(b"two", vec![2; 5]), "there is room for seven bytes, its key included");
         assert!(cache.insert(b"one", vec![3; 3]), "in place of the other");
         assert!(cache.insert(b"2", vec![2; 3]));
         assert_eq!(cache.get(b"one").as_deref(), Some(&[3, 3, 3][..]));

@@ -4,7 +4,7 @@
 //! | packet | answers |
 //! | --- | --- |
 //! | `n NUMBER` | `n NUMBER VERSION`, or `gap LAST NUMBER` where the number is not the one behind the last |
-//! | `ask NUMBER` | asks the service `counter`; `a NUMBER COUNT` when that answers |
+//! | `ask NUMBER MESSAGE` | asks the service `counter`; `a NUMBER COUNT` when that answers |
 //! | `herd COUNT` | spawns NPCs around the player; `herd COUNT` |
 //! | `later COUNT` | sets timers that fire once, and schedules events; `later COUNT` |
 //! | `start GUEST ARGUMENTS` | starts a task; `ended OUTCOME` when it has |
@@ -98,7 +98,10 @@ impl Game for Changeling {
         let (word, rest) = packet.split_once(' ').unwrap_or((packet, ""));
         match word {
             "n" => return self.number(connection, rest.parse()?),
-            "ask" => return ask(connection, rest.parse()?),
+            "ask" => {
+                let (number, message) = rest.split_once(' ').unwrap_or((rest, ""));
+                return ask(connection, number.parse()?, message);
+            }
             "herd" => herd(connection, rest.parse()?)?,
             "later" => (0..rest.parse::<u32>()?).try_for_each(|_| set_later("once"))?,
             "start" => {
@@ -219,12 +222,12 @@ fn set_later(name: &str) -> Result<(), Refusal> {
     add(&format!("{name}/set"), 1)
 }
 
-fn ask(connection: ConnectionId, number: u64) -> Result<(), Refusal> {
+fn ask(connection: ConnectionId, number: u64, message: &str) -> Result<(), Refusal> {
     let Some(counter) = services::query("counter") else {
         gate::send(connection, format!("a {number} error there is no counter"))?;
         return Ok(());
     };
-    let session = requests::request(counter, "", Duration::from_secs(20))?;
+    let session = requests::request(counter, message, Duration::from_secs(20))?;
     kv::set(&format!("asked/{session}"), &(connection, number))?;
     Ok(())
 }

@@ -1,4 +1,7 @@
-//! A service that counts the messages it is sent, and answers each with how many there were.
+//! A service that counts the messages it is sent, and answers each with how many there were: at once, or, where the message
+//! is a number of milliseconds, after it has slept for so long.
+
+use std::time::Duration;
 
 use changeling::{Mark, Marked};
 use serde::{Deserialize, Serialize};
@@ -19,9 +22,12 @@ impl Service for Counter {
         Ok(Self { ballast: vec![7; 500_000], ..Self::default() })
     }
 
-    fn handle(&mut self, _message: Message) -> Result<Vec<u8>, Refusal> {
+    fn handle(&mut self, message: Message) -> Result<Vec<u8>, Refusal> {
         Mark::read().count();
         self.count += 1;
+        if let Ok(milliseconds) = message.text()?.parse() {
+            calls::sleep(Duration::from_millis(milliseconds));
+        }
         Ok(self.count.to_string().into_bytes())
     }
 }

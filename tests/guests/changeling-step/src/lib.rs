@@ -1,4 +1,4 @@
-//! A step task that takes as many steps as its argument says, and answers with its version.
+//! A step task that takes as many milliseconds as its argument says, and answers with its version.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use wheelhouse_guest::prelude::*;
 
 #[derive(Serialize, Deserialize)]
 struct Steps {
-    left: u32,
+    until: Duration,
 }
 
 impl StepTask for Steps {
     fn start(arguments: Vec<u8>) -> Result<Self, Refusal> {
         Mark::read().misbehave("start")?;
-        Ok(Self { left: std::str::from_utf8(&arguments)?.parse()? })
+        let milliseconds = std::str::from_utf8(&arguments)?.parse()?;
+        Ok(Self { until: clock::now() + Duration::from_millis(milliseconds) })
     }
 
     fn step(&mut self, _timeslice: Duration) -> StepResult {
-        if self.left == 0 {
-            return StepResult::Finished(Mark::read().version.clone().into_bytes());
+        if clock::now() < self.until {
+            return StepResult::Waiting;
         }
-        self.left -= 1;
-        StepResult::InProgress
+        StepResult::Finished(Mark::read().version.clone().into_bytes())
     }
 }
 
