@@ -166,6 +166,11 @@ need_node() {
     if [ "$(cat "$node/packages" 2>/dev/null)" = "$NODE_PACKAGES" ]; then
         return
     fi
+    # Node brings certificates of its own, and does not know those that this machine has besides.
+    certificates=/etc/ssl/certs/ca-certificates.crt
+    if [ -z "${NODE_EXTRA_CA_CERTS:-}" ] && [ -f "$certificates" ]; then
+        export NODE_EXTRA_CA_CERTS="$certificates"
+    fi
     say "installing into $node: $NODE_PACKAGES"
     mkdir -p "$node" &&
         # shellcheck disable=SC2086 # The words are package names.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::control_file::ControlFile;
 use super::routes::MAX_PAGE;
-use super::test_host::{Host, Running, asked, raw, running};
+use super::test_host::{Host, Running, asked, generation, raw, running, swapped};
 use super::{ControlClient, ControlClientError, EventFilter};
 use crate::store::Event;
 
@@ -85,6 +85,15 @@ async fn every_path_and_every_bad_request_is_answered_in_json() {
         ("POST /v1/services/nobody/kill", "", 404),
         ("POST /v1/services/rules/kill", "", 409),
         ("POST /v1/services/chat/kill", "", 200),
+        ("GET /v1/guests/rules/history", "", 200),
+        ("GET /v1/guests/nobody/history", "", 404),
+        ("GET /v1/guests/rules/swap", "", 405),
+        ("POST /v1/guests/rules/swap", "{}", 422),
+        ("POST /v1/guests/rules/swap", "{\"file\": \"rules.wasm\"}", 400),
+        ("POST /v1/guests/rules/swap", "{\"file\": \"/broken.wasm\"}", 422),
+        ("POST /v1/guests/nobody/swap", "{\"file\": \"/rules.wasm\"}", 404),
+        ("POST /v1/guests/rules/swap", "{\"file\": \"/rules.wasm\"}", 200),
+        ("POST /v1/guests/rules/swap-back", "", 200),
         ("GET /v1/save", "", 405),
         ("POST /v1/save", "", 200),
         ("GET /v1/backup", "", 405),
@@ -123,6 +132,8 @@ async fn without_the_token_nothing_is_told_or_done_about_events_and_services() {
         "GET /v1/services",
         "GET /v1/services/dead-letters",
         "POST /v1/services/chat/kill",
+        "POST /v1/guests/rules/swap",
+        "POST /v1/guests/rules/swap-back",
         "POST /v1/save",
         "POST /v1/backup",
     ] {
@@ -309,5 +320,23 @@ async fn what_the_store_says_to_a_save_or_backup_that_fails_reaches_the_operator
     assert_eq!(refusal(save), (503, "the world is not saved: the disk is full".to_owned()));
     let backup = through_client(root.path(), |client| client.backup(Path::new("/b.db"))).await;
     assert_eq!(refusal(backup), (422, "the disk is full".to_owned()));
+    port.close().await;
+}
+
+#[tokio::test]
+async fn a_client_swaps_guests_reads_their_history_and_is_told_what_is_refused() {
+    let Running { root, port, .. } = running(Host::default()).await;
+    let path = root.path().to_owned();
+    asked(move || {
+        let client = ControlClient::find(path).unwrap();
+        assert_eq!(client.swap("rules", Path::new("/guests/rules.wasm")).unwrap(), swapped(3));
+        assert_eq!(client.swap_back("rules").unwrap(), swapped(2));
+        assert_eq!(client.history("rules").unwrap(), [generation()]);
+        let refused = client.swap("rules", Path::new("/guests/broken.wasm")).unwrap_err();
+        assert_eq!(refused.to_string(), "rules is not swapped: the file is broken");
+        let nobody = client.swap("a/b", Path::new("/guests/rules.wasm")).unwrap_err();
+        assert!(nobody.to_string().starts_with("there is no guest \"a/b\""), "{nobody}");
+    })
+    .await;
     port.close().await;
 }

@@ -140,6 +140,10 @@ impl Body {
     /// Moves to another version, if that takes its state over; else it stays as it is, and the reason is answered. An
     /// instance that fails as it is asked for its state cannot stay: the other version then begins with what is known of it.
     pub async fn move_to(&mut self, who: &Who, order: &Move) -> Result<(), Stays> {
+        if Arc::ptr_eq(&self.version, &order.to) {
+            // It was launched meanwhile.
+            return Ok(());
+        }
         let known = self.before.take_if(|before| Arc::ptr_eq(&before.version, &order.to));
         let state = match self.save().await {
             Ok(state) => state,
@@ -169,6 +173,7 @@ impl Body {
             Ok(()) => Ok(()),
             Err(error) => {
                 self.version = from;
+                self.before = known.or(self.before.take());
                 Err(Stays::As(error))
             }
         }

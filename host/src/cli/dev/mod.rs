@@ -6,12 +6,12 @@ mod changes;
 mod projects;
 mod world;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -59,15 +59,15 @@ pub fn run(args: &DevArgs) -> anyhow::Result<()> {
     .and_then(|mut watcher| watcher.watch(&directory, RecursiveMode::Recursive).map(|()| watcher))
     .map_err(|error| cannot_watch(&directory, &error))?;
     let mut projects = Projects::find(&directory)?;
-    let mut loop_ = Loop { config, running: BTreeMap::new(), told: BTreeMap::new(), began: Instant::now() };
-    loop_.build_all(&projects);
-    let mut world = World::find_or_start(&args.config, &loop_.config.data_dir)?;
+    let mut designer = Loop { config, running: BTreeMap::new(), told: BTreeSet::new(), began: Instant::now() };
+    designer.build_all(&projects);
+    let mut world = World::find_or_start(&args.config, &designer.config.data_dir)?;
     let whose = if world.is_own() { "which was started for this" } else { "which was running already" };
-    loop_.say("", &format!("watching {} for the host {whose}; Ctrl-C ends it", directory.display()));
+    designer.say("", &format!("watching {} for the host {whose}; Ctrl-C ends it", directory.display()));
     if !world.is_own() {
-        loop_.swap_all(&world);
+        designer.swap_all(&world);
     }
-    let ended = loop_.watch(&mut world, &mut projects, &events, &is_over);
+    let ended = designer.watch(&mut world, &mut projects, &events, &is_over);
     let _ = watcher.unwatch(&directory);
     ended
 }
@@ -99,7 +99,7 @@ struct Loop {
     /// What was built last and runs, by guest.
     running: BTreeMap<String, Vec<u8>>,
     /// Components without a guest that were told.
-    told: BTreeMap<String, Once>,
+    told: BTreeSet<String>,
     began: Instant,
 }
 
@@ -172,13 +172,7 @@ impl Loop {
     }
 
     /// From changed sources to the running world.
-    fn follow(
-        &mut self,
-        buildable: &Buildable,
-        changed: &std::collections::BTreeSet<PathBuf>,
-        world: &World,
-        saved: Instant,
-    ) {
+    fn follow(&mut self, buildable: &Buildable, changed: &BTreeSet<PathBuf>, world: &World, saved: Instant) {
         // Editors write beside and rename, and what they wrote beside is gone by now.
         let mut there = changed.iter().filter(|path| path.exists());
         let current = std::env::current_dir().unwrap_or_default();
@@ -207,16 +201,9 @@ impl Loop {
     fn take_in(&mut self, built: &Built, took: Duration, world: &World, saved: Instant) {
         let name = &built.name;
         let Some(guest) = self.guest_for(built) else {
-            let (config, file) = ("the configuration", built.file.display());
-            let entry = format!("[[guests]] name = {name:?}, kind = …, file = {file:?}");
-            self.told.entry(name.clone()).or_insert_with(Once::new);
-            let told = &self.told[name];
-            if !told.is_completed() {
-                told.call_once(|| {});
-                self.say(
-                    name,
-                    &format!("built, but no guest of {config} has it: add {entry}, and start the host again"),
-                );
+            if self.told.insert(name.clone()) {
+                let entry = format!("an entry [[guests]] with name = {name:?} and file = {:?}", built.file);
+                self.say(name, &format!("built, but the host has no such guest: add {entry}, and start it again"));
             }
             return;
         };
