@@ -12,7 +12,8 @@ use wheelhouse_tests::{Client, Config, Guest, Log, World, wheelhouse, workspace}
 fn with_cargo(world: &World) -> Command {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from);
     let mut command = wheelhouse();
-    command.current_dir(world.folder()).env("CARGO_TARGET_DIR", target.join("languages"));
+    // Of its own: who waits for what others build there would wait too long.
+    command.current_dir(world.folder()).env("CARGO_TARGET_DIR", target.join("dev-loop"));
     command
 }
 
