@@ -105,6 +105,13 @@ pub(crate) fn decode<T: DeserializeOwned>(value: &[u8]) -> Result<T, Refusal> {
         .map_err(|error| Refusal::new(format_args!("the saved state does not fit this guest: {error}")))
 }
 
+/// Nobody knows how to read what newer code has saved: at a swap back, the host then has what this code saved itself.
+pub(crate) fn newer(found: u32, version: u32) -> Refusal {
+    Refusal::new(format_args!(
+        "the saved state has version {found}, which is newer than this guest's version {version}"
+    ))
+}
+
 /// A saved state as a value of the version that this guest has: decoded, or what `migrate` makes of one of another version.
 pub(crate) fn read_state<T: DeserializeOwned>(
     state: &[u8],
@@ -113,6 +120,7 @@ pub(crate) fn read_state<T: DeserializeOwned>(
 ) -> Result<T, Refusal> {
     match split_version(state)? {
         (found, value) if found == version => decode(value),
+        (found, _) if found > version => Err(newer(found, version)),
         (found, value) => migrate(found, value),
     }
 }

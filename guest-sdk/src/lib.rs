@@ -55,7 +55,7 @@
 //!
 //! A guest's struct is `Serialize + Deserialize`, and is carried to the next instance without further ado: through
 //! postcard, behind a version number. When a field is added or changed, raise `STATE_VERSION` and let `migrate` read
-//! the older form. Services are not carried yet: one that is started again begins anew.
+//! the older form with [`state`]. A service is carried when its code is swapped; one that is started again begins anew.
 //!
 //! # Panics
 //!

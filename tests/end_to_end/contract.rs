@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use wheelhouse_tests::{Config, Guest, World, guest, tests_folder, workspace};
-use wit_parser::{Function, PackageId, Resolve, Type, TypeDefKind, TypeId, TypeOwner, WorldItem};
+use wit_parser::{Function, Package, PackageId, Resolve, Type, TypeDefKind, TypeId, TypeOwner, WorldItem};
 
 fn fixtures() -> PathBuf {
     tests_folder().join("fixtures/contract-0.1.0")
@@ -56,6 +56,7 @@ fn broken_promises(first: &(Resolve, PackageId), second: &(Resolve, PackageId)) 
     let ((old, old_package), (new, new_package)) = (first, second);
     let (old_package, new_package) = (&old.packages[*old_package], &new.packages[*new_package]);
     let mut broken = Vec::new();
+    let exported = exported_interfaces(old, old_package);
     for (name, interface) in &old_package.interfaces {
         let Some(now) = new_package.interfaces.get(name) else {
             broken.push(format!("the interface {name} is gone"));
@@ -67,6 +68,9 @@ fn broken_promises(first: &(Resolve, PackageId), second: &(Resolve, PackageId)) 
             if is != Some(signature(old, was)) {
                 broken.push(format!("the function {name}.{function} is another: {is:?}"));
             }
+        }
+        if exported.contains(name.as_str()) && now.functions.len() > interface.functions.len() {
+            broken.push(format!("the interface {name} has more functions, which guests that export it have not"));
         }
         for (type_name, was) in &interface.types {
             let is = now.types.get(type_name).map(|id| definition(new, *id));
@@ -95,6 +99,17 @@ fn broken_promises(first: &(Resolve, PackageId), second: &(Resolve, PackageId)) 
     broken
 }
 
+/// The interfaces that guests export.
+fn exported_interfaces<'a>(resolve: &'a Resolve, package: &'a Package) -> BTreeSet<&'a str> {
+    let worlds = package.worlds.values().map(|world| &resolve.worlds[*world]);
+    let exports = worlds.flat_map(|world| world.exports.values());
+    let interface = |item: &WorldItem| match item {
+        WorldItem::Interface { id, .. } => Some(*id),
+        WorldItem::Function(_) | WorldItem::Type { .. } => None,
+    };
+    exports.filter_map(interface).filter_map(|id| resolve.interfaces[id].name.as_deref()).collect()
+}
+
 fn world_item(resolve: &Resolve, item: &WorldItem) -> String {
     match item {
         // What is in it is compared by itself.
@@ -116,7 +131,10 @@ fn shape(resolve: &Resolve, of: &Type) -> String {
     let Type::Id(id) = of else { return format!("{of:?}") };
     let found = &resolve.types[*id];
     match (&found.name, &found.owner) {
-        (Some(name), TypeOwner::Interface(_)) => name.clone(),
+        (Some(name), TypeOwner::Interface(owner)) => {
+            let owner = resolve.interfaces[*owner].name.as_deref().unwrap_or("an interface of a world");
+            format!("{owner}.{name}")
+        }
         _ => definition(resolve, *id),
     }
 }
@@ -149,10 +167,19 @@ fn definition(resolve: &Resolve, id: TypeId) -> String {
     }
 }
 
-/// A small package: an interface of kv, a record, an enum, and a world.
+/// A small package with something of each sort.
 const FIRST: &str = "package t:t@0.1.0;
-    interface kv { record entry { key: string, size: u32 } enum level { low, high } get: func(key: string) -> option<entry>; }
-    world game { import kv; export run: func(level: u32) -> result<_, string>; }";
+    interface places { record entry { x: u32 } }
+    interface kv {
+        record entry { key: string, size: u32 }
+        enum level { low, high }
+        flags traits { tame }
+        variant outcome { done, failed(string) }
+        get: func(key: string) -> option<entry>;
+    }
+    interface near { use kv.{entry}; find: func() -> entry; }
+    interface lifecycle { save: func() -> list<u8>; }
+    world game { import kv; import near; export lifecycle; export run: func(level: u32) -> result<_, string>; }";
 
 fn broken_by(before: &str, after: &str) -> Vec<String> {
     let parse = |text: &str| {
@@ -161,7 +188,11 @@ fn broken_by(before: &str, after: &str) -> Vec<String> {
         (resolve, package)
     };
     assert!(FIRST.contains(before), "{before}");
-    broken_promises(&parse(FIRST), &parse(&FIRST.replacen(before, after, 1)))
+    let mut second = FIRST.replacen(before, after, 1);
+    if !second.contains("interface near") {
+        second = second.replace("import near;", "");
+    }
+    broken_promises(&parse(FIRST), &parse(&second))
 }
 
 #[test]
@@ -171,11 +202,16 @@ fn what_breaks_guests_that_there_are_is_found() {
         ("key: string, size: u32", "size: u32, key: string", "the type kv.entry is another"),
         ("low, high", "low, middle, high", "the type kv.level is another"),
         ("low, high", "low, high, highest", "the type kv.level is another"),
+        ("tame", "tame, shy", "the type kv.traits is another"),
+        ("failed(string)", "failed(string), late", "the type kv.outcome is another"),
+        ("use kv.{entry}", "use places.{entry}", "the type near.entry is another"),
+        ("save: func()", "drop: func(); save: func()", "the interface lifecycle has more functions"),
+        ("interface near { use kv.{entry}; find: func() -> entry; }", "", "the interface near is gone"),
         ("get: func(key: string)", "get: func(key: u32)", "the function kv.get is another"),
         ("get: func(key: string)", "get: func(name: string)", "the function kv.get is another"),
         ("-> option<entry>", "-> entry", "the function kv.get is another"),
         ("get: func", "fetch: func", "the function kv.get is another: None"),
-        ("import kv;", "", "the world game does not import t:t/kv@0.1.0 as it did"),
+        ("import near;", "", "the world game does not import t:t/near@0.1.0 as it did"),
         ("export run", "export stop: func(); export run", "the world game has other exports"),
         ("export run", "export walk", "the world game has other exports"),
         ("result<_, string>", "result<u32, string>", "the world game has other exports"),

@@ -47,6 +47,9 @@ impl<T: Thinker> Mind for Pack<T> {
         if version == T::STATE_VERSION {
             return self.memories.restore(memories, now_s, state::take);
         }
+        if version > T::STATE_VERSION {
+            return Err(instance::newer(version, T::STATE_VERSION));
+        }
         self.memories.restore(memories, now_s, |saved| T::migrate(version, saved)).or_else(|refusal| {
             crate::info!("{refusal}");
             Ok(())

@@ -33,8 +33,15 @@ pub struct GuestCheckArgs {
 /// Looks into the files.
 pub fn run(args: GuestCheckArgs) -> anyhow::Result<()> {
     let engines = Engines::new()?;
+    let mut wrong = Vec::new();
     for (place, file) in args.files.iter().enumerate() {
-        let explained = explain(file, &engines)?;
+        let explained = match explain(file, &engines) {
+            Ok(explained) => explained,
+            Err(error) => {
+                wrong.push(error.to_string());
+                continue;
+            }
+        };
         if args.json {
             report::print(&format!("{}\n", serde_json::to_string(&explained)?))?;
         } else {
@@ -42,10 +49,10 @@ pub fn run(args: GuestCheckArgs) -> anyhow::Result<()> {
             report::print(&explained.in_words())?;
         }
         if let Some(reason) = &explained.refused {
-            bail!("{}: {reason}", file.display());
+            wrong.push(format!("{}: {reason}", file.display()));
         }
     }
-    Ok(())
+    if wrong.is_empty() { Ok(()) } else { bail!(wrong.join("\n")) }
 }
 
 /// What there is to say of a file.
@@ -105,7 +112,8 @@ fn told(file: &Path, name: String, facts: Facts, parts: Parts) -> Explained {
     grants.dedup();
     let imported =
         |import: Import| Imported { remark: remark(&import, kind), grant: granted_by(&import), name: import.name };
-    let imports = imports.into_iter().map(imported).collect();
+    // Names without a package are types that a world uses.
+    let imports = imports.into_iter().filter(|import| import.name.contains(':')).map(imported).collect();
     Explained { file: file.to_owned(), name, kind, is_async: false, imports, exports, grants, parts, refused: None }
 }
 
@@ -137,6 +145,9 @@ impl Explained {
             Some(GuestKind::StepTask) => "a step task: work that it cuts in steps itself",
             Some(GuestKind::Job) => "a job: work written straight through, which the host cuts",
             Some(GuestKind::Service) if self.is_async => "a service that takes the next message while it waits",
+            Some(GuestKind::Service) if self.exports.iter().any(|export| export == "deliver") => {
+                "a service that handles one message after another, and takes many in a call"
+            }
             Some(GuestKind::Service) => "a service that handles one message after another",
             None => "of no kind that this host knows",
         };
@@ -144,9 +155,7 @@ impl Explained {
         let _ = writeln!(text, "{} is {kind}", self.file.display());
         text.push_str(&self.parts.in_words());
         // What a language's runtime wants of WASI is a long list that says little.
-        // And names without a package are types that a world uses.
-        let interfaces = self.imports.iter().filter(|import| import.name.contains(':'));
-        let (wasi, others): (Vec<_>, Vec<_>) = interfaces.partition(|import| import.name.starts_with("wasi:"));
+        let (wasi, others): (Vec<_>, Vec<_>) = self.imports.iter().partition(|import| import.name.starts_with("wasi:"));
         let _ = writeln!(text, "it imports");
         for Imported { name, remark, .. } in others {
             let _ = writeln!(text, "  {name}  ({remark})");

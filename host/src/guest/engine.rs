@@ -22,6 +22,10 @@ pub(super) const MAX_TABLE_ELEMENTS: usize = 100_000;
 /// Machine code that an engine remembers, function by function. The engines of JavaScript and Python have some 40 MiB each.
 const MAX_FUNCTION_CACHE_BYTES: usize = 256 * 1024 * 1024;
 
+/// What stays in use of the memory of an instance that is gone, for the next in its place: one that takes over while the
+/// loop waits need not fetch each page from the system first.
+const KEPT_BYTES: usize = 2 * 1024 * 1024;
+
 /// Wasm stack of a call. A guest that recurses deeper traps.
 const MAX_WASM_STACK_BYTES: usize = 512 * 1024;
 
@@ -96,7 +100,8 @@ impl LoopEngine {
         cache_folder: Option<&Path>,
         clock: SharedClock,
     ) -> Result<Self, EngineError> {
-        let mut config = config(limits.max_instances, largest_memory(guests, limits), cache_folder)?;
+        let memory = largest_memory(guests, limits);
+        let mut config = config(limits.max_instances, memory, KEPT_BYTES, cache_folder)?;
         config.concurrency_support(false);
         let engine = Engine::new(&config)
             .map_err(|error| EngineError::memory(limits.max_instances, "guest.max_instances", &error))?;
@@ -142,10 +147,12 @@ pub(crate) fn largest_memory<'a>(guests: impl IntoIterator<Item = &'a GuestSetti
     own.fold(limits.max_memory_bytes(), usize::max)
 }
 
-/// What all engines have in common: a pool of so many instances, calls that can be stopped, and a cache of compiled code.
+/// What all engines have in common: a pool of so many instances, of whose memory `kept_bytes` stay in use when one is gone,
+/// calls that can be stopped, and a cache of compiled code.
 pub(crate) fn config(
     instances: u32,
     max_memory_bytes: usize,
+    kept_bytes: usize,
     cache_folder: Option<&Path>,
 ) -> Result<Config, EngineError> {
     let mut config = Config::new();
@@ -153,7 +160,7 @@ pub(crate) fn config(
         .epoch_interruption(true)
         .max_wasm_stack(MAX_WASM_STACK_BYTES)
         .async_stack_size(4 * MAX_WASM_STACK_BYTES)
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(instances, max_memory_bytes)));
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(instances, max_memory_bytes, kept_bytes)));
     config
         .enable_incremental_compilation(Arc::new(FunctionCache::new(MAX_FUNCTION_CACHE_BYTES)))
         .map_err(|error| EngineError::Cache { message: format!("{error:#}") })?;
@@ -166,7 +173,7 @@ pub(crate) fn config(
     Ok(config)
 }
 
-fn pooling(instances: u32, max_memory_bytes: usize) -> PoolingAllocationConfig {
+fn pooling(instances: u32, max_memory_bytes: usize, kept_bytes: usize) -> PoolingAllocationConfig {
     let parts = instances.saturating_mul(PARTS_PER_COMPONENT);
     // Few components have two memories, and each place takes 4 GiB of the 128 TiB of addresses that there are.
     let memories = instances.saturating_add(instances / 4).saturating_add(2);
@@ -181,7 +188,8 @@ fn pooling(instances: u32, max_memory_bytes: usize) -> PoolingAllocationConfig {
         .max_tables_per_component(PARTS_PER_COMPONENT)
         .table_elements(MAX_TABLE_ELEMENTS)
         .total_stacks(instances)
-        .max_memory_size(max_memory_bytes);
+        .max_memory_size(max_memory_bytes)
+        .linear_memory_keep_resident(kept_bytes);
     pooling
 }
 

@@ -76,7 +76,7 @@ impl<C: ResidentCode> Resident<C> {
         if former.is_none() && self.calls() != self.saved_after {
             self.save(slot);
         }
-        let state = former.or_else(|| self.saved.clone());
+        let state = former.or_else(|| self.saved.clone()).filter(|state| !state.is_empty());
         self.begin(slot, &mut instance, state.as_ref().map(|state| &state[..]))?;
         let now = self.engine.clock().now();
         let old_code = self.code.replace(code);

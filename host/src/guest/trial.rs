@@ -37,7 +37,7 @@ pub struct Inheritance {
     pub occasion: Occasion,
     /// What the old instance has saved, unless there is nothing to carry.
     pub state: Option<SavedState>,
-    /// What this code itself saved when it ran last, where it comes back.
+    /// What this code itself saved when it ran last, where it comes back: empty where that was nothing.
     pub former: Option<SavedState>,
 }
 
@@ -66,20 +66,38 @@ pub fn try_out<C: ResidentCode>(
     empty_stage: impl Fn() -> Stage,
 ) -> Result<Prepared<C>, SwapError> {
     let engine = engine.elsewhere();
-    let mut trial = Trial::start(&engine, identity, &code, inheritance.number, empty_stage())?;
-    let begun = trial.call("init", |bindings, store| C::init(bindings, store, config, inheritance.occasion))?;
-    let mut former = None;
-    if let (Outcome::Passed, Some(state)) = (begun, &inheritance.state)
-        && let Err(error) = trial.call("restore", |bindings, store| C::restore(bindings, store, state))
-    {
-        let Some(own) = &inheritance.former else { return Err(error) };
-        let mut trial = Trial::start(&engine, identity, &code, inheritance.number, empty_stage())?;
-        trial.call("init", |bindings, store| C::init(bindings, store, config, inheritance.occasion))?;
-        trial.call("restore", |bindings, store| C::restore(bindings, store, own))?;
-        former = Some(Arc::clone(own));
-    }
+    let former = rehearse(&engine, identity, &code, config, inheritance, empty_stage)?;
+    // Made when the trial's instance has given its memory back: what is in use already is quicker to write to.
     let instance = instance(&engine, identity, &code, inheritance.number)?;
     Ok(Prepared { code, instance, former })
+}
+
+/// Has an instance begin with the state of the old one, or else with what this code saved itself: which is answered where
+/// that was needed.
+fn rehearse<C: ResidentCode>(
+    engine: &LoopEngine,
+    identity: &Arc<Identity>,
+    code: &C,
+    config: &str,
+    inheritance: &Inheritance,
+    empty_stage: impl Fn() -> Stage,
+) -> Result<Option<SavedState>, SwapError> {
+    let begin = || {
+        let mut trial = Trial::start(engine, identity, code, inheritance.number, empty_stage())?;
+        let begun = trial.call("init", |bindings, store| C::init(bindings, store, config, inheritance.occasion))?;
+        Ok((trial, begun))
+    };
+    let (mut trial, begun) = begin()?;
+    let Some(state) = inheritance.state.as_ref().filter(|_| matches!(begun, Outcome::Passed)) else { return Ok(None) };
+    let Err(error) = trial.call("restore", |bindings, store| C::restore(bindings, store, state)) else {
+        return Ok(None);
+    };
+    let Some(own) = &inheritance.former else { return Err(error) };
+    let (mut trial, _) = begin()?;
+    if !own.is_empty() {
+        trial.call("restore", |bindings, store| C::restore(bindings, store, own))?;
+    }
+    Ok(Some(Arc::clone(own)))
 }
 
 /// Looks whether an instance can be made of a step task's code.

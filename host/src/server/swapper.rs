@@ -17,6 +17,7 @@ use super::guests::TaskCode;
 use super::simulation::Item;
 use super::swaps::{Done, Successor, SwapOrder, Timed};
 use crate::admin::ControlError;
+use crate::guest::kinds::ResidentCode;
 use crate::guest::resident::SavedState;
 use crate::guest::{
     EventBook, Fate, Generation, GuestCode, GuestId, GuestSettings, Identity, Inheritance, JobRun, LoopEngine,
@@ -180,7 +181,8 @@ impl Shared {
             before.ok_or("there is nothing to go back to: no earlier generation is kept that has not failed")?;
         let bytes = self.generations.code(&guest.name, &before);
         let bytes = bytes.map_err(|error| format!("the kept file of generation {} is lost: {error}", before.number))?;
-        let former = self.generations.state(&guest.name, before.number).map(Arc::new);
+        // Where it saved nothing it can begin with nothing again.
+        let former = Some(Arc::new(self.generations.state(&guest.name, before.number).unwrap_or_default()));
         Ok(Candidate { guest: guest.clone(), number: before.number, bytes, file: before.file, former })
     }
 
@@ -305,7 +307,7 @@ impl Shared {
         inheritance.ok_or_else(|| "no guest of that name is on the loop".to_owned())
     }
 
-    async fn try_out<C: crate::guest::kinds::ResidentCode + Clone + 'static>(
+    async fn try_out<C: ResidentCode + Clone + 'static>(
         self: &Arc<Self>,
         candidate: &Arc<Candidate>,
         identity: &Arc<Identity>,

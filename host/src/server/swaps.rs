@@ -1,6 +1,7 @@
 //! What the loop does of a swap: it hands out what new code is to carry on, lets that code take over between two items,
 //! and tells when the old code has come back. Everything slow, compiling and the trial, is done elsewhere; see `swapper`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
@@ -9,8 +10,8 @@ use super::guests::TaskCode;
 use super::simulation::{Cx, HostSimulation};
 use crate::guest::resident::SavedState;
 use crate::guest::{
-    CallError, GamePre, GuestId, Inheritance, InstanceState, Prepared, Probation, Returned, SwapError, SwapOptions,
-    TakenOver, ThinkerPre,
+    CallError, GamePre, GuestId, GuestState, Inheritance, InstanceState, Prepared, Probation, Returned, SwapError,
+    SwapOptions, TakenOver, ThinkerPre,
 };
 use crate::sim::Reply;
 use crate::world::ThinkerId;
@@ -122,7 +123,7 @@ impl HostSimulation {
         }
         // Its new instance is told that there are none.
         self.drop_timers_of(guest, cx);
-        let Some(name) = self.guests.name(guest).map(std::sync::Arc::from) else { return };
+        let Some(name) = self.guests.name(guest).map(Arc::from) else { return };
         self.stage().events.add_guest(guest, &name);
         self.open_inbox(guest);
     }
@@ -143,7 +144,7 @@ impl HostSimulation {
         task_guest.probation = before.map(|before| Probation::new(&self.swaps.options, cx.clock.now(), before));
         task_guest.supervisor = task_guest.identity.supervisor();
         counters.set_generation(generation);
-        counters.set_state(crate::guest::GuestState::Running);
+        counters.set_state(GuestState::Running);
         let name = task_guest.identity.name.to_string();
         self.stage().task_guests.insert(name, guest);
         Ok(Done { _left: None })

@@ -37,7 +37,7 @@ impl ServiceEngine {
     ) -> Result<Self, EngineError> {
         let max_memory_bytes = largest_memory(guests, limits);
         let engine = |is_concurrent: bool| {
-            let mut config = config(max_running.saturating_add(SPARE_PLACES), max_memory_bytes, cache_folder)?;
+            let mut config = config(max_running.saturating_add(SPARE_PLACES), max_memory_bytes, 0, cache_folder)?;
             config.concurrency_support(is_concurrent).wasm_component_model_async(is_concurrent);
             Engine::new(&config).map_err(|error| EngineError::memory(max_running, "service.max_running", &error))
         };

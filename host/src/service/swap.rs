@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -101,7 +102,7 @@ impl Services {
     /// The state of a service of that guest, one that has nothing in hand if there is any.
     async fn shown_state(&self, guest: &ServiceGuest) -> Option<Vec<u8>> {
         let members = self.members_of(guest);
-        let in_hand = |member: &Member| member.in_hand.load(std::sync::atomic::Ordering::Relaxed);
+        let in_hand = |member: &Member| member.in_hand.load(Ordering::Relaxed);
         let member = members.iter().min_by_key(|member| in_hand(member))?;
         let (show, shown) = oneshot::channel();
         member.orders.give(Order::Show(show));
