@@ -28,4 +28,4 @@ pub use program::{failure_of, python, wheelhouse};
 pub use random::Random;
 
 /// How long anything is waited for. Far more than it takes, since other programs want the machine too.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);

@@ -94,7 +94,16 @@ pub(super) fn generation() -> Generation {
 
 pub(super) fn swapped(generation: u64) -> Swapped {
     let (guest, hash) = ("rules".to_owned(), "cd".repeat(32));
-    Swapped { guest, generation, hash, took_ms: 80, compile_ms: 60, pause_us: 900, notes: vec!["a note".to_owned()] }
+    Swapped {
+        guest,
+        generation,
+        hash,
+        took_ms: 80,
+        compile_ms: 60,
+        pause_us: 900,
+        is_unchanged: false,
+        notes: vec!["a note".to_owned()],
+    }
 }
 
 impl HostControl for Host {

@@ -50,6 +50,8 @@ pub struct Swapped {
     pub compile_ms: u64,
     /// The longest that the loop served nobody because of it.
     pub pause_us: u64,
+    /// It was that very file which ran already: nothing was done.
+    pub is_unchanged: bool,
     /// What whoever ordered it should know besides, a sentence each.
     pub notes: Vec<String>,
 }

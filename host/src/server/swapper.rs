@@ -201,7 +201,16 @@ impl Shared {
             let notes = vec![format!("generation {} is this very file; nothing was done", running.number)];
             let took_ms = (clock.now() - began).as_millis() as u64;
             let generation = running.number;
-            return Ok(Swapped { guest: name, generation, hash, took_ms, compile_ms: 0, pause_us: 0, notes });
+            return Ok(Swapped {
+                guest: name,
+                generation,
+                hash,
+                took_ms,
+                compile_ms: 0,
+                pause_us: 0,
+                is_unchanged: true,
+                notes,
+            });
         }
         let candidate = Arc::new(found);
         let landed = Arc::clone(&self).land(&candidate).await?;
@@ -225,6 +234,7 @@ impl Shared {
             took_ms: took.as_millis() as u64,
             compile_ms: landed.compile.as_millis() as u64,
             pause_us: pause.as_micros() as u64,
+            is_unchanged: false,
             notes: landed.notes,
         })
     }

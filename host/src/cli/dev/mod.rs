@@ -6,7 +6,7 @@ mod changes;
 mod projects;
 mod world;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -59,13 +59,16 @@ pub fn run(args: &DevArgs) -> anyhow::Result<()> {
     .and_then(|mut watcher| watcher.watch(&directory, RecursiveMode::Recursive).map(|()| watcher))
     .map_err(|error| cannot_watch(&directory, &error))?;
     let mut projects = Projects::find(&directory)?;
-    let mut designer = Loop { config, running: BTreeMap::new(), told: BTreeSet::new(), began: Instant::now() };
-    designer.build_all(&projects);
+    let mut designer = Loop { config, told: BTreeSet::new(), began: Instant::now() };
+    let built = designer.build_all(&projects);
     let mut world = World::find_or_start(&args.config, &designer.config.data_dir)?;
     let whose = if world.is_own() { "which was started for this" } else { "which was running already" };
     designer.say("", &format!("watching {} for the host {whose}; Ctrl-C ends it", directory.display()));
-    if !world.is_own() {
-        designer.swap_all(&world);
+    // The host may run other files, or others may be configured; what it runs as it is, it leaves alone.
+    for built in &built {
+        if let Some(guest) = designer.guest_for(built) {
+            designer.swap(&built.name, &guest, &built.file, &world, Instant::now());
+        }
     }
     let ended = designer.watch(&mut world, &mut projects, &events, &is_over);
     let _ = watcher.unwatch(&directory);
@@ -96,8 +99,6 @@ fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
 
 struct Loop {
     config: Config,
-    /// What was built last and runs, by guest.
-    running: BTreeMap<String, Vec<u8>>,
     /// Components without a guest that were told.
     told: BTreeSet<String>,
     began: Instant,
@@ -105,7 +106,8 @@ struct Loop {
 
 impl Loop {
     /// Builds everything there is, so that a host that is started finds it.
-    fn build_all(&mut self, projects: &Projects) {
+    fn build_all(&self, projects: &Projects) -> Vec<Built> {
+        let mut all = Vec::new();
         for buildable in projects.all() {
             let began = Instant::now();
             let mut made = Vec::new();
@@ -116,23 +118,13 @@ impl Loop {
             for built in made {
                 let took_ms = began.elapsed().as_millis();
                 self.say(&built.name, &format!("built in {took_ms} ms, {} KiB", built.bytes / 1024));
-                if let (Some(guest), Ok(bytes)) = (self.guest_for(&built), std::fs::read(&built.file)) {
-                    self.running.insert(guest.name, bytes);
-                }
+                all.push(built);
             }
             if let Err(error) = result {
                 self.say("", &format!("not built: {error:#}"));
             }
         }
-    }
-
-    /// Has a host that ran already take what was built. What it runs as it is, it leaves alone.
-    fn swap_all(&mut self, world: &World) {
-        for guest in self.config.guests.clone() {
-            if self.running.contains_key(&guest.name) {
-                self.swap(&guest.name, &guest, &guest.file, world, Instant::now());
-            }
-        }
+        all
     }
 
     fn watch(
@@ -211,28 +203,24 @@ impl Loop {
             self.say(name, &format!("{} has gone again", built.file.display()));
             return;
         };
-        if self.running.get(&guest.name) == Some(&bytes) {
-            return;
-        }
         self.say(name, &format!("built in {} ms", took.as_millis()));
         let began = Instant::now();
         let checked = facts_of(&bytes).and_then(|facts| facts.admit(guest.kind, &guest.grants).map(drop));
         match checked {
             Ok(()) => {
                 self.say(name, &format!("checked in {} ms", began.elapsed().as_millis()));
-                if self.swap(name, &guest, &built.file, world, saved) {
-                    self.running.insert(guest.name, bytes);
-                }
+                self.swap(name, &guest, &built.file, world, saved);
             }
             Err(error) => self.say(name, &format!("not swapped: {error}; the world goes on as it is")),
         }
     }
 
-    /// Has the host take a guest's file; whether it did.
-    fn swap(&self, name: &str, guest: &GuestSettings, file: &Path, world: &World, saved: Instant) -> bool {
+    /// Has the host take a guest's file. It knows by itself whether it runs that already, also after old code has come back.
+    fn swap(&self, name: &str, guest: &GuestSettings, file: &Path, world: &World, saved: Instant) {
         let began = Instant::now();
         let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
         match world.client().swap(&guest.name, &file) {
+            Ok(swapped) if swapped.is_unchanged => self.say(name, "the host runs this already"),
             Ok(swapped) => {
                 let (took_ms, after_s) = (began.elapsed().as_millis(), saved.elapsed().as_secs_f64());
                 let (generation, compile_ms, pause_us) = (swapped.generation, swapped.compile_ms, swapped.pause_us);
@@ -244,12 +232,8 @@ impl Loop {
                     ),
                 );
                 swapped.notes.iter().for_each(|note| self.say(name, note));
-                true
             }
-            Err(error) => {
-                self.say(name, &format!("{error}; the world goes on as it is"));
-                false
-            }
+            Err(error) => self.say(name, &format!("{error}; the world goes on as it is")),
         }
     }
 
