@@ -11,6 +11,7 @@ use wasmtime::Store;
 
 use super::code::ServiceCode;
 use super::concurrent::Concurrent;
+use super::former::{Former, Kept};
 use super::life::{End, Left};
 use super::member::Member;
 use super::message::{Message, ServiceError};
@@ -20,6 +21,10 @@ use super::service_guest::{ServiceGuest, Version};
 use super::services::Services;
 use super::state::ServiceState;
 use crate::guest::CallError;
+
+/// How long a call of `save` or `restore` may take by the clock: it may compute as long as a message may, and wait a little
+/// for its turn.
+const LONGEST_CALL: Duration = Duration::from_secs(10);
 
 /// Who a service is and what it was launched with.
 #[derive(Clone)]
@@ -36,21 +41,12 @@ pub(super) struct Body {
     exports: Exports,
     version: Arc<Version>,
     /// What it was before, while its code has to prove itself.
-    before: Option<Before>,
+    before: Option<Kept>,
 }
 
 enum Exports {
     Plain(Plain),
     Concurrent(Concurrent),
-}
-
-/// What a service goes back to when new code fails.
-struct Before {
-    version: Arc<Version>,
-    state: Vec<u8>,
-    /// The sessions that it had deferred, which its state knows.
-    deferred: Vec<u64>,
-    until: Duration,
 }
 
 impl Body {
@@ -95,11 +91,13 @@ impl Body {
     /// Its state as bytes, empty where there is nothing to carry.
     pub async fn save(&mut self) -> Result<Vec<u8>, CallError> {
         let limit = self.allow();
-        let saved = match &self.exports {
-            Exports::Plain(plain) => plain.save(&mut self.store).await,
-            Exports::Concurrent(concurrent) => concurrent.save(&mut self.store).await,
-        };
-        let state = saved.map_err(|error| CallError::from_wasmtime(error, limit))?;
+        let state = in_time(limit, async {
+            match &self.exports {
+                Exports::Plain(plain) => plain.save(&mut self.store).await,
+                Exports::Concurrent(concurrent) => concurrent.save(&mut self.store).await,
+            }
+        });
+        let state = state.await?;
         let most = self.store.data().services.max_payload_bytes();
         if state.len() > most {
             let reason = format!("the state has {} bytes, and guest.max_payload_kb allows {most}", state.len());
@@ -110,11 +108,13 @@ impl Body {
 
     async fn restore(&mut self, state: &[u8]) -> Result<(), CallError> {
         let limit = self.allow();
-        let restored = match &self.exports {
-            Exports::Plain(plain) => plain.restore(&mut self.store, state).await,
-            Exports::Concurrent(concurrent) => concurrent.restore(&mut self.store, state).await,
-        };
-        restored.map_err(|error| CallError::from_wasmtime(error, limit))?.map_err(CallError::refused)
+        let restored = in_time(limit, async {
+            match &self.exports {
+                Exports::Plain(plain) => plain.restore(&mut self.store, state).await,
+                Exports::Concurrent(concurrent) => concurrent.restore(&mut self.store, state).await,
+            }
+        });
+        restored.await?.map_err(CallError::refused)
     }
 
     /// Lets the next call compute as long as a message may.
@@ -127,7 +127,7 @@ impl Body {
     /// Handles messages until it ends, or is to do something else.
     pub async fn handle_messages(&mut self, inbox: &mut VecDeque<Message>) -> Left {
         match &mut self.exports {
-            Exports::Plain(plain) => plain.handle_all(&mut self.store, inbox).await,
+            Exports::Plain(plain) => plain.handle_all(&mut self.store, inbox, self.before.as_ref()).await,
             Exports::Concurrent(concurrent) => concurrent.handle_all(&mut self.store, inbox).await,
         }
     }
@@ -144,60 +144,44 @@ impl Body {
             // It was launched meanwhile.
             return Ok(());
         }
-        let known = self.before.take_if(|before| Arc::ptr_eq(&before.version, &order.to));
+        let known = self.before.as_ref().and_then(Kept::get);
+        let known = known.filter(|former| former.version.generation == order.to.generation);
         let state = match self.save().await {
             Ok(state) => state,
             Err(error) if error.keeps_instance() => return Err(Stays::As(error)),
             Err(error) => {
                 let end = End::Failed("save", error);
-                let state = known.map(|before| before.state).unwrap_or_default();
-                return self.become_one(who, Arc::clone(&order.to), &state).await.map_err(|_| Stays::CanNot(end));
+                let state = known.as_ref().map(|former| &former.state[..]).unwrap_or_default();
+                return self.become_one(who, &order.to, state).await.map_err(|_| Stays::CanNot(end));
             }
         };
-        let moved = match self.become_one(who, Arc::clone(&order.to), &state).await {
+        let from = Arc::clone(&self.version);
+        let moved = match (self.become_one(who, &order.to, &state).await, &known) {
             // It does not understand what the newer code saved, but what it saved itself when it was replaced.
-            Err(CallError::Refused(reason)) => match &known {
-                Some(before) => self.become_one(who, Arc::clone(&order.to), &before.state).await,
-                None => Err(CallError::Refused(reason)),
-            },
-            moved => moved,
+            (Err(CallError::Refused(_)), Some(former)) => self.become_one(who, &order.to, &former.state).await,
+            (moved, _) => moved,
         };
-        let from = std::mem::replace(&mut self.version, Arc::clone(&order.to));
-        match moved {
-            Ok(()) if order.on_probation => {
-                let until = who.guest.engine.clock().now() + who.services.swap_options().probation();
-                let deferred = self.store.data().in_hand.deferred();
-                self.before = Some(Before { version: from, state, deferred, until });
-                Ok(())
-            }
-            Ok(()) => Ok(()),
-            Err(error) => {
-                self.version = from;
-                self.before = known.or(self.before.take());
-                Err(Stays::As(error))
-            }
-        }
+        moved.map_err(Stays::As)?;
+        self.before = order.on_probation.then(|| {
+            let deferred = self.store.data().in_hand.deferred();
+            let former = Former { version: from, state, deferred };
+            Kept::for_a_time(former, who.services.swap_options().probation(), who.services.runtime())
+        });
+        Ok(())
     }
 
     /// Goes back to the code that it was moved from, where that is still kept: what it has in hand is answered with `why`,
     /// and its memory is as it was then. False where there is none.
     pub async fn go_back(&mut self, who: &Who, why: &ServiceError) -> bool {
-        let now = who.guest.engine.clock().now();
-        let Some(Before { version, state, deferred, .. }) = self.before.take().filter(|before| now < before.until)
-        else {
-            return false;
-        };
-        self.store.data_mut().in_hand.fail_but(&deferred, why);
-        let is_back = self.become_one(who, Arc::clone(&version), &state).await.is_ok();
-        if is_back {
-            self.version = version;
-        }
-        is_back
+        let Some(former) = self.before.take().and_then(|before| before.get()) else { return false };
+        self.store.data_mut().in_hand.fail_but(&former.deferred, why);
+        self.become_one(who, &former.version, &former.state).await.is_ok()
     }
 
     /// Puts an instance of that version in place of the one there is, with that state, or begun anew where that is empty.
-    async fn become_one(&mut self, who: &Who, version: Arc<Version>, state: &[u8]) -> Result<(), CallError> {
-        let mut other = Self::make(who, version).await?;
+    async fn become_one(&mut self, who: &Who, version: &Arc<Version>, state: &[u8]) -> Result<(), CallError> {
+        let _place = who.services.shared.spare_places.acquire().await;
+        let mut other = Self::make(who, Arc::clone(version)).await?;
         self.store.data_mut().hand_on(other.store.data_mut());
         let begun = if state.is_empty() {
             other.init(who).await.map_err(|end| match end {
@@ -212,6 +196,7 @@ impl Body {
             Ok(()) => {
                 self.store = other.store;
                 self.exports = other.exports;
+                self.version = other.version;
                 Ok(())
             }
             Err(error) => {
@@ -234,6 +219,16 @@ impl Body {
     /// Answers everything that it has in hand with an error.
     pub fn fail_all(&mut self, why: &ServiceError) {
         self.store.data_mut().in_hand.fail_all(why);
+    }
+}
+
+/// Waits for a call that may compute for `limit`, and not for ever.
+async fn in_time<T>(limit: Duration, call: impl Future<Output = wasmtime::Result<T>>) -> Result<T, CallError> {
+    match tokio::time::timeout(limit + LONGEST_CALL, call).await {
+        Ok(returned) => returned.map_err(|error| CallError::from_wasmtime(error, limit)),
+        Err(_) => {
+            Err(CallError::Deadline { limit_ms: (limit + LONGEST_CALL).as_millis() as u64, backtrace: String::new() })
+        }
     }
 }
 

@@ -3,14 +3,14 @@
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use wasmtime::Store;
 use wasmtime::component::Accessor;
 
@@ -92,18 +92,19 @@ enum Next {
     Handled(wasmtime::Result<()>),
 }
 
-impl Actor<'_> {
+impl<'a> Actor<'a> {
     async fn handle_all(
         &self,
         accessor: &Accessor<ServiceState>,
         inbox: &mut VecDeque<Message>,
     ) -> wasmtime::Result<Left> {
         let mut in_hand = FuturesUnordered::new();
+        let mut lateness = None;
         while !accessor.with(|mut access| access.get().exits) {
             if in_hand.len() >= self.max_in_hand {
                 accessor.with(|mut access| access.get().timeouts.release_marks());
             }
-            match poll_fn(|context| self.poll_next(context, inbox, &mut in_hand)).await {
+            match poll_fn(|context| self.poll_next(context, inbox, &mut in_hand, &mut lateness)).await {
                 Next::Message(message) => {
                     if let Some(taken) = accessor.with(|mut access| access.get().take_up(message, self.limit)) {
                         in_hand.push(self.handle(accessor, taken));
@@ -111,12 +112,15 @@ impl Actor<'_> {
                 }
                 Next::Handled(handled) => handled?,
                 Next::Order => {
-                    self.drain(accessor, in_hand).await?;
+                    // What has not ended though it was hurried is given up, and whoever waits for it is told.
+                    let title = self.member.title();
+                    let why = ServiceError::Failed(format!("{title} was swapped before it had answered"));
+                    accessor.with(|mut access| access.get().in_hand.fail_in_hand(&why));
+                    in_hand = FuturesUnordered::new();
                     self.member.in_hand.store(0, Ordering::Relaxed);
                     if let Some(order) = self.member.orders.take() {
                         return Ok(Left::Order(order));
                     }
-                    in_hand = FuturesUnordered::new();
                 }
             }
             self.member.in_hand.store(in_hand.len(), Ordering::Relaxed);
@@ -128,48 +132,34 @@ impl Actor<'_> {
         Ok(Left::End(End::Exited))
     }
 
-    /// Has what is in hand come to its end, and takes up nothing new. What does not end though it is hurried is given up,
-    /// and whoever waits for it is told.
-    async fn drain<F: Future<Output = wasmtime::Result<()>>>(
-        &self,
-        accessor: &Accessor<ServiceState>,
-        mut in_hand: FuturesUnordered<F>,
-    ) -> wasmtime::Result<()> {
-        let mut is_late = pin!(async {
-            self.member.orders.until_hurried().await;
-            tokio::time::sleep(GRACE).await;
-        });
-        while !in_hand.is_empty() {
-            tokio::select! {
-                biased;
-                handled = in_hand.next() => handled.transpose()?,
-                () = &mut is_late => {
-                    let why = ServiceError::Failed(format!("{} was swapped before it came to an end", self.member.title()));
-                    accessor.with(|mut access| access.get().in_hand.fail_in_hand(&why));
-                    return Ok(());
-                }
-            };
-        }
-        Ok(())
-    }
-
-    /// What has been handled goes first; then a message, unless as many are in hand as may be.
+    /// What has been handled goes first; then a message, unless as many are in hand as may be. With an order nothing is
+    /// taken up until it is withdrawn, and it is its turn when nothing is in hand, or what is has not ended in time.
     fn poll_next<F: Future<Output = wasmtime::Result<()>>>(
         &self,
         context: &mut Context<'_>,
         inbox: &mut VecDeque<Message>,
         in_hand: &mut FuturesUnordered<F>,
+        lateness: &mut Option<BoxFuture<'a, ()>>,
     ) -> Poll<Next> {
         if let Poll::Ready(Some(handled)) = in_hand.poll_next_unpin(context) {
             return Poll::Ready(Next::Handled(handled));
         }
-        if self.member.orders.poll_given(context).is_ready() {
-            return Poll::Ready(Next::Order);
+        let Member { mailbox, orders, .. } = self.member;
+        if orders.poll_given(context).is_ready() {
+            if in_hand.is_empty() {
+                return Poll::Ready(Next::Order);
+            }
+            let is_late = async {
+                orders.until_hurried().await;
+                tokio::time::sleep(GRACE).await;
+            };
+            return lateness.get_or_insert_with(|| is_late.boxed()).as_mut().poll(context).map(|()| Next::Order);
         }
+        *lateness = None;
         if in_hand.len() >= self.max_in_hand {
             return Poll::Pending;
         }
-        if inbox.is_empty() && self.member.mailbox.poll_take(context, inbox, INBOX).is_pending() {
+        if inbox.is_empty() && mailbox.poll_take(context, inbox, INBOX).is_pending() {
             return Poll::Pending;
         }
         match inbox.pop_front() {

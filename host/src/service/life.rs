@@ -63,10 +63,11 @@ pub(super) fn launch(
     arguments: Bytes,
     lineage: Lineage,
 ) -> Result<Arc<Member>, ServiceError> {
-    let Some(version) = guest.current() else {
-        return Err(ServiceError::Failed(format!("{} does not run: its file was refused", guest.name())));
-    };
+    let refused = || ServiceError::Failed(format!("{} does not run: its file was refused", guest.name()));
+    let before = guest.current().ok_or_else(refused)?;
     let member = services.enter(handle, &guest.identity.name)?;
+    // Looked at once more: whoever swaps has found the member in the directory, or it finds the new code here.
+    let version = guest.current().unwrap_or(before);
     let (services, guest) = (services.clone(), Arc::clone(guest));
     let who = Who { services, member: Arc::clone(&member), guest, arguments };
     who.services.runtime().clone().spawn(live(who, version, lineage));
@@ -84,6 +85,7 @@ async fn live(who: Who, version: Arc<Version>, lineage: Lineage) {
         (End::Panicked, why)
     });
     let Who { services, member, guest, arguments } = who;
+    member.orders.close();
     services.remove(&member, inbox, &why);
     after(&services, &member, &guest, arguments, lineage.continued_after(clock.now() - began, &guest), &end);
     services.leave(end.is_failure());
@@ -144,6 +146,7 @@ async fn handle_messages(
             return (end, Some(why));
         }
     };
+    who.member.orders.note_start();
     loop {
         let end = match body.handle_messages(inbox).await {
             Left::Order(Order::Show(shown)) => {
@@ -176,7 +179,6 @@ async fn handle_messages(
 /// Moves to other code, and tells whoever has ordered it. `Some` where it cannot go on.
 async fn carry_out(who: &Who, body: &mut Body, order: Move) -> Option<End> {
     let moved = body.move_to(who, &order).await;
-    who.member.orders.calm();
     let (answer, end) = match moved {
         Ok(()) => (Ok(()), None),
         Err(Stays::As(error)) => (Err(error.to_string()), None),

@@ -13,6 +13,7 @@ mod commons;
 mod concurrent;
 pub mod dead_letters;
 pub mod engine;
+mod former;
 pub mod gate_port;
 pub mod groups;
 pub mod handle;

@@ -4,11 +4,16 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_util::task::AtomicWaker;
 use tokio::sync::{Notify, oneshot};
 
 use super::service_guest::Version;
+
+/// A service that is hurried waits so long and no longer whenever it waits again: one that tries in a loop until it
+/// succeeds would else compute until its deadline.
+const BREATH: Duration = Duration::from_millis(20);
 
 /// Something that a service is to do between two messages.
 #[derive(Debug)]
@@ -31,7 +36,7 @@ pub(super) struct Move {
 /// The place of one service's order.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
-    given: Mutex<Option<Order>>,
+    state: Mutex<State>,
     /// Whether there is one; looked at before each message.
     is_given: AtomicBool,
     reader: AtomicWaker,
@@ -39,18 +44,52 @@ pub(super) struct Orders {
     hurry: Notify,
 }
 
+#[derive(Debug, Default)]
+struct State {
+    given: Option<Order>,
+    /// Its `init` is over.
+    has_started: bool,
+    /// It has ended.
+    is_closed: bool,
+}
+
 impl Orders {
-    /// Gives an order. One that was given before and not taken is dropped.
+    /// Gives an order. One that was given before and not taken is dropped, and so is every order to one that has ended.
     pub fn give(&self, order: Order) {
-        *self.lock() = Some(order);
+        let mut state = self.lock();
+        if state.is_closed {
+            return;
+        }
+        state.given = Some(order);
+        self.is_hurried.store(false, Ordering::Release);
         self.is_given.store(true, Ordering::Release);
+        drop(state);
         self.reader.wake();
     }
 
-    /// Takes an order back that has not been taken yet.
-    pub fn withdraw(&self) {
-        self.is_given.store(false, Ordering::Release);
-        *self.lock() = None;
+    /// Takes an order back; false where it was taken already.
+    pub fn withdraw(&self) -> bool {
+        let withdrawn = self.clear(&mut self.lock());
+        // It need not come to the end of what it has in hand any more.
+        self.reader.wake();
+        withdrawn.is_some()
+    }
+
+    /// The service has ended: whoever waits for it to carry out an order learns so, and those that come too.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        self.clear(&mut state);
+    }
+
+    /// The service has begun to handle messages.
+    pub fn note_start(&self) {
+        self.lock().has_started = true;
+    }
+
+    /// Whether the service has begun to handle messages.
+    pub fn has_started(&self) -> bool {
+        self.lock().has_started
     }
 
     /// Whether there is one.
@@ -69,23 +108,30 @@ impl Orders {
         if !self.is_given() {
             return None;
         }
+        self.clear(&mut self.lock())
+    }
+
+    fn clear(&self, state: &mut State) -> Option<Order> {
         self.is_given.store(false, Ordering::Release);
-        self.lock().take()
-    }
-
-    /// Has what the service waits for come to an end, until it is [calmed](Self::calm).
-    pub fn hurry(&self) {
-        self.is_hurried.store(true, Ordering::Release);
-        self.hurry.notify_waiters();
-    }
-
-    /// What it waits for may take its time again.
-    pub fn calm(&self) {
         self.is_hurried.store(false, Ordering::Release);
+        state.given.take()
     }
 
-    /// Ends when the service is hurried.
+    /// Has what the service waits for come to an end, until it takes its order or that is withdrawn. Nothing where it has
+    /// none, and in its `init`, which would fail for that.
+    pub fn hurry(&self) {
+        let state = self.lock();
+        if state.given.is_some() && state.has_started {
+            self.is_hurried.store(true, Ordering::Release);
+            self.hurry.notify_waiters();
+        }
+    }
+
+    /// Ends when the service is hurried; a moment later where it is that already.
     pub async fn until_hurried(&self) {
+        if self.is_hurried.load(Ordering::Acquire) {
+            tokio::time::sleep(BREATH).await;
+        }
         loop {
             let hurried = self.hurry.notified();
             if self.is_hurried.load(Ordering::Acquire) {
@@ -95,8 +141,8 @@ impl Orders {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Order>> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         // What it guards is whole between any two statements.
-        self.given.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

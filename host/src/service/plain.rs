@@ -11,6 +11,7 @@ use std::time::Duration;
 use wasmtime::Store;
 
 use super::code::{PlainCode, PlainExports};
+use super::former::Kept;
 use super::handle::Handle;
 use super::life::{End, Left};
 use super::member::Member;
@@ -82,9 +83,17 @@ impl Plain {
 
     /// Handles messages until it ends or is given an order. What it has taken out of its mailbox and not handled stays in
     /// `inbox`.
-    pub async fn handle_all(&mut self, store: &mut Store<ServiceState>, inbox: &mut VecDeque<Message>) -> Left {
+    ///
+    /// While `before` is kept it may have to go back to that, and takes its messages one by one: it is then known which was
+    /// handled and which was not.
+    pub async fn handle_all(
+        &mut self,
+        store: &mut Store<ServiceState>,
+        inbox: &mut VecDeque<Message>,
+        before: Option<&Kept>,
+    ) -> Left {
         let (member, limit) = (Arc::clone(&store.data().member), store.data().services.options().deadline());
-        let mut actor = Actor { store, member, limit, exports: &self.exports, bulk: &mut self.bulk };
+        let mut actor = Actor { store, member, limit, exports: &self.exports, bulk: &mut self.bulk, before };
         match actor.handle_all(inbox).await {
             Ok(left) => left,
             Err((what, error)) => Left::End(End::Failed(what, CallError::from_wasmtime(error, limit))),
@@ -102,6 +111,7 @@ struct Actor<'a> {
     limit: Duration,
     exports: &'a PlainExports,
     bulk: &'a mut Bulk,
+    before: Option<&'a Kept>,
 }
 
 impl Actor<'_> {
@@ -119,7 +129,7 @@ impl Actor<'_> {
             if let Some(order) = self.member.orders.take() {
                 return Ok(Left::Order(order));
             }
-            if self.exports.deliver.is_some() && self.gather(inbox) > 1 {
+            if self.takes_many() && self.gather(inbox) > 1 {
                 self.deliver(inbox).await.map_err(|error| ("deliver", error))?;
             } else if let Some(message) = inbox.pop_front() {
                 self.handle(message).await.map_err(|error| ("handle", error))?;
@@ -127,6 +137,10 @@ impl Actor<'_> {
             self.member.in_hand.store(inbox.len(), Ordering::Relaxed);
         }
         Ok(Left::End(End::Exited))
+    }
+
+    fn takes_many(&self) -> bool {
+        self.exports.deliver.is_some() && !self.before.is_some_and(Kept::is_kept)
     }
 
     async fn handle(&mut self, message: Message) -> wasmtime::Result<()> {

@@ -22,6 +22,8 @@ pub struct ServiceGuest {
     /// Services launched so far.
     launched: AtomicU64,
     code: Mutex<Code>,
+    /// Had by whoever moves its services to other code.
+    pub(super) turn: tokio::sync::Mutex<()>,
 }
 
 /// One version of a guest's code.
@@ -36,9 +38,12 @@ impl fmt::Debug for Version {
     }
 }
 
-struct Code {
+/// What is launched, and what was before.
+pub(super) struct Code {
     /// What is launched. None where the guest's file was refused.
     current: Option<Arc<Version>>,
+    /// The generation before it.
+    before: Option<u64>,
     probation: Option<Probation<Arc<Version>>>,
 }
 
@@ -59,7 +64,8 @@ impl ServiceGuest {
             restart: settings.restart,
             sockets: settings.sockets.clone(),
             launched: AtomicU64::new(0),
-            code: Mutex::new(Code { current, probation: None }),
+            code: Mutex::new(Code { current, before: None, probation: None }),
+            turn: tokio::sync::Mutex::default(),
         }
     }
 
@@ -78,14 +84,44 @@ impl ServiceGuest {
         self.lock().current.clone()
     }
 
-    /// Has other code be launched from here on, on probation where there was some before.
-    pub(super) fn begin(&self, version: &Arc<Version>, options: &SwapOptions) {
+    /// Whether that is the code that is launched.
+    pub(super) fn is_current(&self, version: &Arc<Version>) -> bool {
+        self.lock().current.as_ref().is_some_and(|current| Arc::ptr_eq(current, version))
+    }
+
+    /// Whether that generation is the one before the code that is launched, which is on probation: its services then know
+    /// what they were.
+    pub(super) fn is_kept_before(&self, generation: u64) -> bool {
+        let code = self.lock();
+        code.before == Some(generation) && Probation::is_on(code.probation.as_ref(), self.engine.clock().now())
+    }
+
+    /// Has other code be launched from here on, on probation where there was some before. Answers what was before.
+    pub(super) fn begin(&self, version: &Arc<Version>, options: &SwapOptions) -> Code {
         let now = self.engine.clock().now();
         let mut code = self.lock();
-        let before = code.current.replace(Arc::clone(version));
-        code.probation = before.map(|before| Probation::new(options, now, before));
+        let before = code.current.clone();
+        let begun = Code {
+            current: Some(Arc::clone(version)),
+            before: before.as_ref().map(|before| before.generation),
+            probation: before.map(|before| Probation::new(options, now, before)),
+        };
         self.identity.counters.set_generation(version.generation);
         self.identity.counters.set_state(GuestState::Running);
+        std::mem::replace(&mut *code, begun)
+    }
+
+    /// Has what was before be launched again, since no service took that version; false where that is gone already.
+    pub(super) fn take_back(&self, version: &Arc<Version>, before: Code) -> bool {
+        let mut code = self.lock();
+        if !code.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, version)) {
+            return false;
+        }
+        if let Some(version) = &before.current {
+            self.identity.counters.set_generation(version.generation);
+        }
+        *code = before;
+        true
     }
 
     /// A service has failed on that code. Where it was one failure too many in its probation the code before it is

@@ -10,10 +10,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use dashmap::DashMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 
 use super::dead_letters::DeadLetters;
-use super::engine::ServiceEngine;
+use super::engine::{SPARE_PLACES, ServiceEngine};
 use super::gate_port::GatePort;
 use super::groups::Groups;
 use super::handle::{Handle, Handles};
@@ -63,20 +63,22 @@ pub(super) struct Shared {
     pub swap_options: OnceLock<SwapOptions>,
     /// Told when the old code of a guest has come back.
     pub on_return: OnceLock<Box<OnReturn>>,
+    /// Taken by whoever needs a second place in the pool for a moment.
+    pub spare_places: Semaphore,
+    /// Nobody is there and nothing gets out: new code is tried out among them.
+    pub is_trial: bool,
     pub runtime: tokio::runtime::Handle,
 }
 
-impl Services {
-    /// No services yet, of these guests. They run on `runtime`; handles begin where `handles` says.
-    pub fn new(
+impl Shared {
+    fn new(
         options: ServiceOptions,
         max_payload_bytes: usize,
-        guests: Vec<ServiceGuest>,
+        guests: FxHashMap<String, Arc<ServiceGuest>>,
         handles: Handles,
         runtime: tokio::runtime::Handle,
     ) -> Self {
-        let guests = guests.into_iter().map(|guest| (guest.name().to_owned(), Arc::new(guest))).collect();
-        let shared = Shared {
+        Self {
             data: SharedData::new(options.max_shared_bytes(), max_payload_bytes),
             options,
             max_payload_bytes,
@@ -95,9 +97,33 @@ impl Services {
             gate: OnceLock::new(),
             swap_options: OnceLock::new(),
             on_return: OnceLock::new(),
+            spare_places: Semaphore::new(SPARE_PLACES as usize),
+            is_trial: false,
             runtime,
-        };
+        }
+    }
+}
+
+impl Services {
+    /// No services yet, of these guests. They run on `runtime`; handles begin where `handles` says.
+    pub fn new(
+        options: ServiceOptions,
+        max_payload_bytes: usize,
+        guests: Vec<ServiceGuest>,
+        handles: Handles,
+        runtime: tokio::runtime::Handle,
+    ) -> Self {
+        let guests = guests.into_iter().map(|guest| (guest.name().to_owned(), Arc::new(guest))).collect();
+        let shared = Shared::new(options, max_payload_bytes, guests, handles, runtime);
         Self { shared: Arc::new(shared) }
+    }
+
+    /// Services beside these, of which none is there and that reach nobody.
+    pub(super) fn for_trial(&self) -> Self {
+        let Shared { options, max_payload_bytes, runtime, .. } = &*self.shared;
+        let (guests, handles) = (FxHashMap::default(), Handles::beginning_at(0));
+        let shared = Shared::new(options.clone(), *max_payload_bytes, guests, handles, runtime.clone());
+        Self { shared: Arc::new(Shared { is_trial: true, ..shared }) }
     }
 
     /// The options that they were made with.

@@ -13,8 +13,6 @@ use tokio::sync::oneshot;
 
 use super::body::{Body, Who};
 use super::code::ServiceCode;
-use super::engine::SPARE_PLACES;
-use super::handle::Handles;
 use super::member::{Member, MemberKind};
 use super::orders::{Move, Order};
 use super::service_guest::{ServiceGuest, Version};
@@ -28,8 +26,12 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How long a service is waited for that is to show its state for the trial. One that is too busy is left alone.
 const SHOW_LIMIT: Duration = Duration::from_millis(500);
 
-/// Services that move at a time: each needs a second place in the pool meanwhile.
-const MOVING: usize = SPARE_PLACES as usize / 2;
+/// Services that come to the end of what they have in hand at a time. As many of them move as there are spare places; the
+/// others wait for that.
+const MOVING: usize = 128;
+
+/// How long a trial may take by the clock.
+const TRIAL_LIMIT: Duration = Duration::from_secs(30);
 
 /// Why services run on as they are.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +40,8 @@ pub enum ServiceSwapError {
     NoSuchGuest,
     #[error("the new code failed its trial: {0}")]
     Trial(CallError),
+    #[error("no service took the new code: {0}")]
+    NobodyMoved(String),
 }
 
 /// How a swap went.
@@ -45,8 +49,17 @@ pub enum ServiceSwapError {
 pub struct ServiceSwap {
     /// Services that run the new code.
     pub moved: usize,
+    /// Those that are still in their `init`, and move when that is over.
+    pub starting: usize,
     /// Those that stay on the old code, by the reason.
     pub stayed: BTreeMap<String, usize>,
+}
+
+/// What became of one service.
+enum Outcome {
+    Moved,
+    Starting,
+    Ended,
 }
 
 impl Services {
@@ -55,9 +68,17 @@ impl Services {
     pub async fn swap(&self, guest: &str, code: ServiceCode, generation: u64) -> Result<ServiceSwap, ServiceSwapError> {
         let guest = self.shared.guests.get(guest).ok_or(ServiceSwapError::NoSuchGuest)?;
         let version = Arc::new(Version { code, generation });
+        let _turn = guest.turn.lock().await;
         self.try_out(guest, &version).await.map_err(ServiceSwapError::Trial)?;
-        guest.begin(&version, self.swap_options());
-        Ok(self.move_all(guest, &version, true).await)
+        let before = guest.begin(&version, self.swap_options());
+        let swap = self.move_all(guest, &version, true).await;
+        let took_nobody = swap.moved + swap.starting == 0;
+        match swap.stayed.keys().next() {
+            Some(reason) if took_nobody && guest.take_back(&version, before) => {
+                Err(ServiceSwapError::NobodyMoved(reason.clone()))
+            }
+            _ => Ok(swap),
+        }
     }
 
     /// Has all services of a guest go back to the code that they ran before: what they run has failed in its probation.
@@ -67,7 +88,8 @@ impl Services {
         }
         let (services, guest) = (self.clone(), Arc::clone(guest));
         self.runtime().spawn(async move {
-            let ServiceSwap { moved, stayed } = services.move_all(&guest, &before, false).await;
+            let _turn = guest.turn.lock().await;
+            let ServiceSwap { moved, stayed, .. } = services.move_all(&guest, &before, false).await;
             for (reason, count) in stayed {
                 tracing::warn!(guest = guest.name(), count, "services stay on code that has failed: {reason}");
             }
@@ -75,16 +97,27 @@ impl Services {
         });
     }
 
-    /// Tries other code out, on a service that nobody knows and that knows nobody.
+    /// Tries other code out with the state of a service that runs. Code that was replaced a moment ago need not take over
+    /// what came of that: its services know what they were.
     async fn try_out(&self, guest: &Arc<ServiceGuest>, version: &Arc<Version>) -> Result<(), CallError> {
         let state = self.shown_state(guest).await.filter(|state| !state.is_empty());
-        let nobody = Services::new(
-            self.options().clone(),
-            self.max_payload_bytes(),
-            Vec::new(),
-            Handles::beginning_at(0),
-            self.runtime().clone(),
-        );
+        match self.try_out_with(guest, version, state).await {
+            Err(CallError::Refused(_)) if guest.is_kept_before(version.generation) => {
+                self.try_out_with(guest, version, None).await
+            }
+            tried => tried,
+        }
+    }
+
+    /// Tries other code out, on a service that nobody knows and that knows nobody.
+    async fn try_out_with(
+        &self,
+        guest: &Arc<ServiceGuest>,
+        version: &Arc<Version>,
+        state: Option<Vec<u8>>,
+    ) -> Result<(), CallError> {
+        let _place = self.shared.spare_places.acquire().await;
+        let nobody = self.for_trial();
         let label = Arc::from(format!("{} (trial)", guest.name()));
         let member = Arc::new(Member::new(nobody.new_handle(), MemberKind::Service, label, nobody.new_mailbox()));
         let who = Who { services: nobody, member, guest: Arc::clone(guest), arguments: Bytes::new() };
@@ -92,7 +125,10 @@ impl Services {
         // On a thread for services, and with the engine's clock going, so that it is stopped when it takes too long.
         let trial = self.runtime().spawn(async move {
             let _ticking = who.guest.engine.tick();
-            Body::try_out(&who, version, state.as_deref()).await
+            let trial = Body::try_out(&who, version, state.as_deref());
+            let limit_ms = TRIAL_LIMIT.as_millis() as u64;
+            let late = CallError::Deadline { limit_ms, backtrace: String::new() };
+            tokio::time::timeout(TRIAL_LIMIT, trial).await.unwrap_or(Err(late))
         });
         trial
             .await
@@ -115,38 +151,53 @@ impl Services {
 
     async fn move_all(&self, guest: &ServiceGuest, to: &Arc<Version>, on_probation: bool) -> ServiceSwap {
         let members = stream::iter(self.members_of(guest));
-        let moving = members.map(|member| self.move_one(member, to, on_probation));
+        let moving = members.map(|member| self.move_one(guest, member, to, on_probation));
         let mut outcomes = moving.buffer_unordered(MOVING);
         let mut swap = ServiceSwap::default();
         while let Some(outcome) = outcomes.next().await {
             match outcome {
-                Ok(true) => swap.moved += 1,
-                // It has ended meanwhile.
-                Ok(false) => {}
+                Ok(Outcome::Moved) => swap.moved += 1,
+                Ok(Outcome::Starting) => swap.starting += 1,
+                Ok(Outcome::Ended) => {}
                 Err(reason) => *swap.stayed.entry(reason).or_default() += 1,
             }
         }
         swap
     }
 
-    /// Moves one service; false where it has ended.
-    async fn move_one(&self, member: Arc<Member>, to: &Arc<Version>, on_probation: bool) -> Result<bool, String> {
+    /// Moves one service.
+    async fn move_one(
+        &self,
+        guest: &ServiceGuest,
+        member: Arc<Member>,
+        to: &Arc<Version>,
+        on_probation: bool,
+    ) -> Result<Outcome, String> {
+        if !guest.is_current(to) {
+            return Err("other code is there already".to_owned());
+        }
+        let outcome = |moved: Result<Result<(), String>, oneshot::error::RecvError>| {
+            moved.map_or(Ok(Outcome::Ended), |moved| moved.map(|()| Outcome::Moved))
+        };
         let (done, mut moved) = oneshot::channel();
         member.orders.give(Order::Move(Move { to: Arc::clone(to), on_probation, done }));
         if let Ok(moved) = tokio::time::timeout(self.swap_options().drain(), &mut moved).await {
-            return moved.map_or(Ok(false), |moved| moved.map(|()| true));
+            return outcome(moved);
+        }
+        if !member.orders.has_started() {
+            // It carries its order out when it has.
+            return Ok(Outcome::Starting);
         }
         member.orders.hurry();
         let limit = self.options().deadline() + GRACE;
-        let moved = tokio::time::timeout(limit, &mut moved).await;
-        member.orders.calm();
-        match moved {
-            Ok(moved) => moved.map_or(Ok(false), |moved| moved.map(|()| true)),
-            Err(_) => {
-                member.orders.withdraw();
-                Err("it did not come to the end of what it has in hand".to_owned())
-            }
+        if let Ok(moved) = tokio::time::timeout(limit, &mut moved).await {
+            return outcome(moved);
         }
+        if member.orders.withdraw() {
+            return Err("it did not come to the end of what it has in hand".to_owned());
+        }
+        // It is about to move, or was just then.
+        outcome(moved.await)
     }
 
     fn members_of(&self, guest: &ServiceGuest) -> Vec<Arc<Member>> {
