@@ -12,7 +12,8 @@ use wheelhouse::clock::{MonotonicClock, SharedClock};
 use wheelhouse::guest::settings::RestartPolicy;
 use wheelhouse::guest::{Grant, GuestCounters, GuestId, GuestKind, GuestLimits, GuestSettings, Identity, LogLines};
 use wheelhouse::service::{
-    Answer, Handle, Handles, Member, MemberKind, ServiceEngine, ServiceGuest, ServiceOptions, Services, Subject, code,
+    Answer, Handle, Handles, Member, MemberKind, ServiceCode, ServiceEngine, ServiceGuest, ServiceOptions, Services,
+    Subject, code,
 };
 
 /// How long an answer may take: far more than it does, so that a test which hangs ends.
@@ -82,6 +83,17 @@ impl Actors {
         String::from_utf8(answer.to_vec()).unwrap()
     }
 
+    /// The code of a guest of `tests/guests/`, for services of any guest.
+    pub fn code(&self, guest: &str) -> ServiceCode {
+        self.code_of(guest, &std::fs::read(settings(guest, RestartPolicy::Never).file).unwrap())
+    }
+
+    /// The code of a service in these bytes.
+    pub fn code_of(&self, guest: &str, bytes: &[u8]) -> ServiceCode {
+        let engine = self.services.guest_engine(self.counters.keys().next().unwrap()).unwrap();
+        code::load(&engine, &settings(guest, RestartPolicy::Never), bytes).unwrap()
+    }
+
     /// Waits until so many services run.
     pub fn until_running(&self, count: u64) {
         let until = std::time::Instant::now() + PATIENCE;
@@ -95,7 +107,8 @@ impl Actors {
 fn settings(name: &str, restart: RestartPolicy) -> GuestSettings {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/guests/build").join(format!("{name}.wasm"));
     let grants = vec![Grant::Services, Grant::Sockets, Grant::Gate, Grant::Metrics];
-    GuestSettings { grants, restart, ..GuestSettings::new(name, GuestKind::Service, file) }
+    let sockets = vec!["127.0.0.1:*".to_owned()];
+    GuestSettings { grants, restart, sockets, ..GuestSettings::new(name, GuestKind::Service, file) }
 }
 
 fn identity(place: u32, settings: &GuestSettings, engine: &ServiceEngine, clock: &SharedClock) -> Identity {

@@ -6,4 +6,5 @@ mod deaths;
 mod limits;
 mod order;
 mod restarts;
+mod swaps;
 mod waiting;

@@ -9,7 +9,6 @@ use wheelhouse_guest::prelude::*;
 
 #[derive(Serialize, Deserialize)]
 struct Counter {
-    #[serde(skip)]
     judge: Judge,
 }
 

@@ -42,6 +42,7 @@ pub fn commit(name: &str, rest: &mut &str) -> Result<String, Refusal> {
         "connect" => said(sockets::connect(&next::<String>(rest)?, next(rest)?)),
         "socket-send" => said(sockets::send(next(rest)?, *rest)),
         "socket-close" => sockets::close(next(rest)?).to_string(),
+        "timeout" => said(actor::timeout(Duration::from_millis(next(rest)?), b"ring")),
         "timeouts" => flood(FLOOD, |_| actor::timeout(Duration::from_secs(3_600), b"")),
         "subscriptions" => flood(FLOOD, |number| groups::subscribe(&number.to_string())),
         "subscribe" => said(groups::subscribe(rest)),

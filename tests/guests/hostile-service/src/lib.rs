@@ -22,6 +22,7 @@
 //! | `exit` | ends |
 //! | `connect HOST PORT` | opens a connection; answers its id or the error, `heard` tells the rest |
 //! | `socket-send ID TEXT`, `socket-close ID` | sends on it, closes it |
+//! | `timeout MS` | sets one, which rings |
 //! | `timeouts`, `subscriptions` | sets timeouts, subscribes, until it may not |
 //! | `publish CHANNEL TEXT`, `subscribe CHANNEL`, `watch NAME` | does so |
 //! | `put KIB`, `big-answer KIB`, `big-send HANDLE KIB` | hands that much to the host |

@@ -3,10 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use wheelhouse_guest::{Handle, Refusal, refuse};
 
 /// Counts messages, and what is wrong with them. Handlers share it by reference, as an async service has to.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Judge {
     /// The next number that each source should send.
     expected: RefCell<BTreeMap<Handle, u64>>,
