@@ -20,14 +20,14 @@ pub(super) struct Former {
 
 /// The place where that is kept. Dropping it lets it go.
 #[derive(Debug)]
-pub(super) struct Kept {
-    former: Arc<Mutex<Option<Arc<Former>>>>,
+pub(super) struct Kept<F = Former> {
+    former: Arc<Mutex<Option<Arc<F>>>>,
     end: AbortHandle,
 }
 
-impl Kept {
+impl<F: Send + Sync + 'static> Kept<F> {
     /// Keeps it for so long.
-    pub fn for_a_time(former: Former, time: Duration, runtime: &Runtime) -> Self {
+    pub fn for_a_time(former: F, time: Duration, runtime: &Runtime) -> Self {
         let former = Arc::new(Mutex::new(Some(Arc::new(former))));
         let kept = Arc::clone(&former);
         let end = runtime.spawn(async move {
@@ -38,7 +38,7 @@ impl Kept {
     }
 
     /// What is kept, if it still is.
-    pub fn get(&self) -> Option<Arc<Former>> {
+    pub fn get(&self) -> Option<Arc<F>> {
         lock(&self.former).clone()
     }
 
@@ -48,13 +48,39 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl<F> Drop for Kept<F> {
     fn drop(&mut self) {
         self.end.abort();
     }
 }
 
-fn lock(former: &Mutex<Option<Arc<Former>>>) -> MutexGuard<'_, Option<Arc<Former>>> {
+fn lock<F>(former: &Mutex<Option<Arc<F>>>) -> MutexGuard<'_, Option<Arc<F>>> {
     // What it guards is whole between any two statements.
     former.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIME: Duration = Duration::from_secs(30);
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_let_go_when_its_time_is_over_though_nobody_looks() {
+        let kept = Kept::for_a_time("state", TIME, &Runtime::current());
+        let former = Arc::downgrade(&kept.get().unwrap());
+        tokio::time::sleep(TIME - Duration::from_millis(10)).await;
+        assert!(kept.is_kept());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert!(!kept.is_kept() && former.upgrade().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_let_go_with_its_service() {
+        let kept = Kept::for_a_time("state", TIME, &Runtime::current());
+        let former = Arc::downgrade(&kept.get().unwrap());
+        drop(kept);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        assert!(former.upgrade().is_none());
+    }
 }
