@@ -127,7 +127,7 @@ fn expect_order_across_swaps(guest: &'static str) {
                         Err(ServiceError::MailboxFull(_)) => std::thread::yield_now(),
                         Err(error) => panic!("{error:?}"),
                     }
-                    if sequence % 64 == 0 {
+                    if sequence.is_multiple_of(64) {
                         assert_eq!(actors.told(counter, "ping"), "pong");
                     }
                 }
@@ -159,13 +159,10 @@ fn nor_while_an_async_service_is() {
 fn a_deferred_request_is_answered_by_the_new_code_and_is_nothing_in_hand() {
     let actors = of(&["hostile-service"]);
     let service = actors.launch("hostile-service");
-    let asking = actors.runtime.block_on(async {
-        let answer = actors.services.request(actors.asker.handle, service, Subject::Plain, "defer-for-ever".into());
-        let answer = answer.unwrap();
-        // Behind it, so that it is deferred when this is answered.
-        actors.asking(service, "echo ready", PATIENCE).await.unwrap();
-        answer
-    });
+    let asking =
+        actors.services.request(actors.asker.handle, service, Subject::Plain, "defer-for-ever".into()).unwrap();
+    // Behind it, so that it is deferred when this is answered.
+    actors.runtime.block_on(actors.asking(service, "echo ready", PATIENCE)).unwrap();
     assert_eq!(swap(&actors, "hostile-service", actors.code("hostile-service"), 2).unwrap(), moved(1));
     assert_eq!(actors.told(service, "answer-deferred"), "true");
     assert_eq!(actors.runtime.block_on(asking).unwrap().unwrap(), Bytes::from("at last"));
