@@ -1,4 +1,5 @@
 // What the host calls; the header is generated from `wit/`. A handler that returns false refuses and is undone as a whole.
+// What it is handed is its own, and is freed here, by the functions of the header: they know what there is to free.
 #include "game.h"
 #include "logic.h"
 
@@ -38,18 +39,24 @@ bool exports_game_on_timer(game_timer_id_t id, game_string_t *name, game_list_u8
     return true;
 }
 
-bool exports_game_on_event(game_due_event_t *event, game_string_t *err) { return true; }
+bool exports_game_on_event(game_due_event_t *event, game_string_t *err) {
+    game_due_event_free(event);
+    return true;
+}
 
 bool exports_game_on_message(game_message_t *message, game_list_u8_t *ret, game_string_t *err) {
+    game_message_free(message);
     game_string_dup(err, "this game takes no messages");
     return false;
 }
 
 bool exports_game_on_reply(game_session_t session, game_result_list_u8_service_error_t *answer, game_string_t *err) {
+    game_result_list_u8_service_error_free(answer);
     return true;
 }
 
 bool exports_game_on_task(game_task_id_t id, game_result_list_u8_task_failure_t *outcome, game_string_t *err) {
+    game_result_list_u8_task_failure_free(outcome);
     return true;
 }
 

@@ -16,7 +16,7 @@ bool exports_service_init(service_string_t *config, service_list_u8_t *arguments
 bool exports_service_handle(service_message_t *message, service_list_u8_t *ret, service_string_t *err) {
     ret->ptr = malloc(MAX_ANSWER_BYTES);
     ret->len = answer(&state, (const char *)message->payload.ptr, message->payload.len, (char *)ret->ptr);
-    service_list_u8_free(&message->payload);
+    service_message_free(message);
     return true;
 }
 

@@ -31,8 +31,9 @@ void exports_thinker_think(uint64_t now, thinker_list_npc_t *npcs, thinker_list_
         ret->ptr[i] = (thinker_intent_t){
             .npc = npc.id, .action = WHEELHOUSE_SIM_THINKING_ACTION_MOVE, .x = there.x, .y = there.y};
     }
-    free(npcs->ptr);
-    free(seen->ptr);
+    // Not by `free`: where a list is empty, its pointer leads to nothing.
+    thinker_list_npc_free(npcs);
+    thinker_list_sighting_free(seen);
 }
 
 void exports_wheelhouse_sim_lifecycle_save(thinker_list_u8_t *ret) {
