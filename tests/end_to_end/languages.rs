@@ -9,7 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use wheelhouse_tests::{Config, Guest, World, failure_of, guest, helpful, hostile, wheelhouse, workspace};
+use wheelhouse_tests::{
+    Client, Config, Guest, Host, World, failure_of, guest, helpful, hostile, wheelhouse, workspace,
+};
 
 const KINDS: [&str; 5] = ["game", "thinker", "step-task", "job", "service"];
 
@@ -125,7 +127,7 @@ fn from_new_to_swapped(language: &str, kind: &str) {
         "service" => ("ask 1", "a 1 0", "a 1 sum 0"),
         _ => ("spawn ours 2 5", "", ""),
     };
-    let ask = |client: &mut wheelhouse_tests::Client, expected: &str| match kind {
+    let ask = |client: &mut Client, expected: &str| match kind {
         "thinker" => {}
         "step-task" | "job" => {
             let ended = client.ask_for(packet, "ended ");
@@ -137,7 +139,7 @@ fn from_new_to_swapped(language: &str, kind: &str) {
         client.ask(packet);
     }
     ask(&mut client, first);
-    let thinks = |host: &wheelhouse_tests::Host| {
+    let thinks = |host: &Host| {
         let before = host.status()["npcs"]["thinks"].as_u64();
         host.wait_until("they think", |status| status["npcs"]["thinks"].as_u64() > before.map(|thinks| thinks + 10));
     };
@@ -149,11 +151,23 @@ fn from_new_to_swapped(language: &str, kind: &str) {
     println!("{language} {kind}: {swapped}");
     assert_eq!(swapped["generation"], 2, "{swapped}");
     ask(&mut client, second);
-    if kind == "thinker" {
-        thinks(&host);
+    match kind {
+        "thinker" => thinks(&host),
+        "game" => be_rude(&host, &mut client),
+        _ => {}
     }
     assert_eq!(guest(&host.status(), name)["failures"], 0);
     host.stop();
+}
+
+/// What clients do who mean no good, or are just gone: a game that failed at it would soon be disabled.
+fn be_rude(host: &Host, client: &mut Client) {
+    for _ in 0..12 {
+        client.send(b"\xff\xfe is no text");
+        host.connect().send("hello");
+    }
+    let answer = client.ask("hello");
+    assert!(answer.starts_with("you are guest "), "{answer}");
 }
 
 fn are_all_wanted() -> bool {

@@ -12,7 +12,13 @@ export function init(config, occasion) {
 
 export function onPacket(connection, packet) {
   const line = answer(state, new TextDecoder().decode(packet));
-  if (line !== undefined) send(connection, new TextEncoder().encode(line));
+  if (line === undefined) return;
+  try {
+    send(connection, new TextEncoder().encode(line));
+  } catch (error) {
+    // The client is gone already, as a rule. The error as it is would be none of this handler's, and fail the game.
+    throw `the answer could not be sent: ${error.payload?.tag ?? error}`;
+  }
 }
 
 export function onConnect(connection, address) {}
@@ -31,6 +37,10 @@ export const lifecycle = {
     return encode(state);
   },
   restore(bytes) {
-    state = decode(bytes);
+    try {
+      state = decode(bytes);
+    } catch (error) {
+      throw String(error);
+    }
   },
 };

@@ -22,6 +22,10 @@ export const lifecycle = {
     return encode(state);
   },
   restore(bytes) {
-    state = decode(bytes);
+    try {
+      state = decode(bytes);
+    } catch (error) {
+      throw String(error);
+    }
   },
 };

@@ -16,9 +16,15 @@ class WitWorld(wit_world.WitWorld):
         log.write(log.Level.INFO, f"the visitor book is open ({occasion.name.lower()})")
 
     def on_packet(self, connection, packet):
-        line = logic.answer(state, packet.decode())
-        if line is not None:
+        # A client may send anything: what is no text must not fail the game.
+        line = logic.answer(state, packet.decode(errors="replace"))
+        if line is None:
+            return
+        try:
             gate.send(connection, line.encode())
+        except Err as error:
+            # The client is gone already, as a rule. The error as it is would be none of this handler's, and fail the game.
+            raise Err(f"the answer could not be sent: {error.value}")
 
     def on_connect(self, connection, address):
         pass

@@ -23,7 +23,7 @@ def encode(state: dict) -> bytes:
 
 def decode(data: bytes) -> dict:
     state = json.loads(data)
-    version = state.pop("version")
+    version = state.pop("version", None)
     if version != 1:
         raise ValueError(f"there is no way to read version {version} of the state")
     return state
