@@ -38,9 +38,8 @@ pub fn build(project: &Project, contract: &mut Narrowed, scratch: &Path, out: &P
     Ok(std::fs::write(out, component)?)
 }
 
-/// Writes the bindings to a folder: a header, a source, and an object that tells which world it is. `guest new` does it
-/// too, so that editors find the header.
-pub fn write_bindings(project: &Project, contract: &mut Narrowed, folder: &Path) -> anyhow::Result<()> {
+/// Writes the bindings to a folder: a header, a source, and an object that tells which world it is.
+fn write_bindings(project: &Project, contract: &mut Narrowed, folder: &Path) -> anyhow::Result<()> {
     let world = contract.world(project)?;
     let mut files = Files::default();
     wit_bindgen_c::Opts::default().build().generate(&mut contract.resolve, world, &mut files)?;
